@@ -129,7 +129,7 @@ func (s *Server) restore(ctx context.Context, in *Order) (*agreedOutput, error) 
 	if err := s.queue.Hub.Agreed.RestoreAgreed(ctx, loss.back, loss.note()); err != nil {
 		return nil, problem(err)
 	}
-	s.logOrder("what was agreed is restored", loss.giver, "parts", len(loss.back))
+	logOrder(s.log, "what was agreed is restored", loss.giver, "parts", len(loss.back))
 	return &agreedOutput{loss.report}, nil
 }
 
@@ -153,7 +153,7 @@ func (s *Server) forsake(ctx context.Context, in *Order) (*agreedOutput, error) 
 	if err := s.queue.Hub.Agreed.RestoreAgreed(ctx, nil, loss.note()); err != nil {
 		return nil, problem(err)
 	}
-	s.logOrder("what was agreed and lost is given up", loss.giver, "parts", len(loss.back))
+	logOrder(s.log, "what was agreed and lost is given up", loss.giver, "parts", len(loss.back))
 	return &agreedOutput{loss.report}, nil
 }
 

@@ -13,10 +13,10 @@ import (
 // A restore puts back whole parts: it would take away what was ordered meanwhile, or what was
 // ordered would hide what is lost. Nothing starts in that time, so no order is urgent but a
 // halt, which is no such order.
-func whileAgreed[I, O any](s *Server, do func(context.Context, *I) (*O, error)) func(
-	context.Context, *I) (*O, error) {
+func whileAgreed[I, O any](whole func(context.Context) error,
+	do func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
 	return func(ctx context.Context, in *I) (*O, error) {
-		if err := s.agreedWhole(ctx); err != nil {
+		if err := whole(ctx); err != nil {
 			return nil, err
 		}
 		return do(ctx, in)

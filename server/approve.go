@@ -85,7 +85,7 @@ func (s *Server) approve(ctx context.Context, in *approveInput) (*approveOutput,
 	if err != nil {
 		return nil, err
 	}
-	s.logOrder("window approved", g, "window", in.Window, "approval", a.ID, "occurrences", covers)
+	logOrder(s.log, "window approved", g, "window", in.Window, "approval", a.ID, "occurrences", covers)
 	return &approveOutput{api.Approved{Approval: a, Version: out.Version, Occurrences: covers}}, nil
 }
 
@@ -154,7 +154,7 @@ func (s *Server) withdraw(ctx context.Context, in *withdrawnInput) (*changedOutp
 		return t, e, nil
 	})
 	if err == nil {
-		s.logOrder("approval withdrawn", g, "approval", in.Approval)
+		logOrder(s.log, "approval withdrawn", g, "approval", in.Approval)
 	}
 	return &changedOutput{out}, err
 }
@@ -186,7 +186,7 @@ func (s *Server) freeze(ctx context.Context, in *freezeInput) (*changedOutput, e
 		return t, e, nil
 	})
 	if err == nil {
-		s.logOrder("freeze ordered", g, "freeze", o.Name, "for", o.Level+" "+o.Of)
+		logOrder(s.log, "freeze ordered", g, "freeze", o.Name, "for", o.Level+" "+o.Of)
 	}
 	return &changedOutput{out}, err
 }
@@ -214,7 +214,7 @@ func (s *Server) liftFreeze(ctx context.Context, in *liftFreezeInput) (*changedO
 		return t, event("unfrozen", in.Freeze, g), nil
 	})
 	if err == nil {
-		s.logOrder("freeze lifted", g, "freeze", in.Freeze)
+		logOrder(s.log, "freeze lifted", g, "freeze", in.Freeze)
 	}
 	return &changedOutput{out}, err
 }

@@ -36,7 +36,7 @@ func (s *Server) ask(ctx context.Context, in *askInput) (*askOutput, error) {
 	if err != nil {
 		return nil, s.unasked(ctx, id, err)
 	}
-	s.logOrder("host to be asked about a job", g, "job", id, "already", did.Already,
+	logOrder(s.log, "host to be asked about a job", g, "job", id, "already", did.Already,
 		"known", did.Known)
 	return &askOutput{did}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
 	"muster/jobs"
@@ -64,7 +65,14 @@ func (b slowBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-func (s *Server) registerBlobs(api huma.API) {
+// blobRoutes answers what is asked about contents that are too large for a task.
+type blobRoutes struct {
+	contents Contents
+	max      int64 // bytes of all
+	log      hclog.Logger
+}
+
+func (s blobRoutes) routes(api huma.API) {
 	const path = "/v1/blobs/{sum}"
 	put := operation(http.MethodPut, path, "Store a content, which is the body")
 	put.Errors = append(put.Errors, http.StatusConflict)
@@ -77,7 +85,7 @@ func (s *Server) registerBlobs(api huma.API) {
 	huma.Register(api, operation(http.MethodDelete, path, "Remove a stored content"), s.removeBlob)
 }
 
-func (s *Server) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutput, error) {
+func (s blobRoutes) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutput, error) {
 	name, _, err := operator(in.who, "", in.User)
 	wrong := mistakes("header.X-Muster-User", err)
 	sum, err := checkSum(in.Sum)
@@ -85,8 +93,8 @@ func (s *Server) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutput,
 		return nil, refusal(wrong)
 	}
 	blob := jobs.Blob{SHA256: sum, Size: in.Size, Name: in.Name, By: name}
-	b, err := s.queue.Blobs.Store.PutBlob(ctx, blob,
-		s.cfg.Blobs.Max, in.body)
+	b, err := s.contents.Store.PutBlob(ctx, blob,
+		s.max, in.body)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -96,12 +104,12 @@ func (s *Server) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutput,
 
 func checkSum(text string) (string, error) { return scripts.ParseBlob(scripts.BlobName(text)) }
 
-func (s *Server) blobs(ctx context.Context, _ *nothing) (*blobsOutput, error) {
-	list, err := s.queue.Blobs.Store.Blobs(ctx)
+func (s blobRoutes) blobs(ctx context.Context, _ *nothing) (*blobsOutput, error) {
+	list, err := s.contents.Store.Blobs(ctx)
 	if err != nil {
 		return nil, problem(err)
 	}
-	out := &blobsOutput{api.BlobList{Blobs: list, Max: s.cfg.Blobs.Max}}
+	out := &blobsOutput{api.BlobList{Blobs: list, Max: s.max}}
 	for _, b := range list {
 		out.Body.Size += b.Size
 	}
@@ -110,12 +118,12 @@ func (s *Server) blobs(ctx context.Context, _ *nothing) (*blobsOutput, error) {
 
 // blob answers with a content as it is read. When it turns out to be damaged the answer
 // ends too soon.
-func (s *Server) blob(ctx context.Context, in *blobInput) (*huma.StreamResponse, error) {
+func (s blobRoutes) blob(ctx context.Context, in *blobInput) (*huma.StreamResponse, error) {
 	sum, err := checkSum(in.Sum)
 	if err != nil {
 		return nil, refusal(mistakes("path.sum", err))
 	}
-	b, err := s.queue.Blobs.Store.Blob(ctx, sum)
+	b, err := s.contents.Store.Blob(ctx, sum)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -124,7 +132,7 @@ func (s *Server) blob(ctx context.Context, in *blobInput) (*huma.StreamResponse,
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set("Content-Length", strconv.FormatInt(b.Size, 10))
 		to := &lastKept{to: slowWriter{w, http.NewResponseController(w)}, left: b.Size}
-		if err := s.queue.Blobs.Store.ReadBlob(ctx.Context(), sum, to); err != nil {
+		if err := s.contents.Store.ReadBlob(ctx.Context(), sum, to); err != nil {
 			s.log.Warn("blob not sent", "sha256", sum, "error", err)
 			return
 		}
@@ -171,14 +179,14 @@ func (l *lastKept) flush() error {
 	return err
 }
 
-func (s *Server) removeBlob(ctx context.Context, in *removeBlobInput) (*struct{}, error) {
+func (s blobRoutes) removeBlob(ctx context.Context, in *removeBlobInput) (*struct{}, error) {
 	sum, err := checkSum(in.Sum)
 	if err != nil {
 		return nil, refusal(mistakes("path.sum", err))
 	}
-	if err := s.queue.Blobs.Care.RemoveBlob(ctx, sum, in.Force); err != nil {
+	if err := s.contents.Care.RemoveBlob(ctx, sum, in.Force); err != nil {
 		return nil, problem(err)
 	}
-	in.note(s, "blob removed", "sha256", sum, "force", in.Force)
+	in.note(s.log, "blob removed", "sha256", sum, "force", in.Force)
 	return nil, nil
 }

@@ -42,7 +42,7 @@ func (s *Server) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, er
 	if err != nil {
 		return nil, s.gone(ctx, id, err)
 	}
-	s.logOrder("task cancelled", g, "task", id, "jobs", len(list), "ended", did.Ended,
+	logOrder(s.log, "task cancelled", g, "task", id, "jobs", len(list), "ended", did.Ended,
 		"running", did.Running)
 	return &cancelOutput{did}, nil
 }

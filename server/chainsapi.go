@@ -155,7 +155,7 @@ func (s *Server) askChain(ctx context.Context, in *chainOrder, done string,
 	if err != nil {
 		return nil, problem(err)
 	}
-	s.logOrder("chain "+done, g, "chain", info.Chain, "already", !fresh)
+	logOrder(s.log, "chain "+done, g, "chain", info.Chain, "already", !fresh)
 	if info, err = s.chainInfo(ctx, info.Chain); err != nil {
 		return nil, err
 	}

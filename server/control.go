@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/stock"
 )
 
 // Cancels ends what of tasks is not running.
@@ -133,7 +136,7 @@ func (o Order) reasoned(done string) (giver, []error) {
 type turner[T ~string] func(ctx context.Context, what T, note string) (jobs.Switched, error)
 
 // turn carries out an order that turns something on or off.
-func turn[T ~string](ctx context.Context, s *Server, g giver, what T, do turner[T]) (
+func turn[T ~string](ctx context.Context, log hclog.Logger, g giver, what T, do turner[T]) (
 	*switchedOutput, error) {
 	did, err := do(ctx, what, g.note())
 	if err != nil {
@@ -145,48 +148,78 @@ func turn[T ~string](ctx context.Context, s *Server, g giver, what T, do turner[
 	if did.Missing == nil {
 		did.Missing = []string{}
 	}
-	s.logOrder(string(did.What)+" "+g.done, g, "name", did.Name, "already", did.Already,
+	logOrder(log, string(did.What)+" "+g.done, g, "name", did.Name, "already", did.Already,
 		"overtaken", did.Overtaken,
 		"moved", did.Moved, "missing", strings.Join(did.Missing, ","))
 	return &switchedOutput{did}, nil
 }
 
 // logOrder notes what was done by order of an operator.
-func (s *Server) logOrder(done string, g giver, more ...any) {
-	s.log.Info(done, append(more, "operator", g.name, "proven", g.proven, "reason", g.reason)...)
+func logOrder(log hclog.Logger, done string, g giver, more ...any) {
+	log.Info(done, append(more, "operator", g.name, "proven", g.proven, "reason", g.reason)...)
 }
 
-func (s *Server) pauseTask(ctx context.Context, in *taskOrder) (*switchedOutput, error) {
+// switchRoutes answers the orders that let tasks, customers, zones or everything stand still.
+type switchRoutes struct {
+	queue Stores
+	stock *stock.Store
+	log   hclog.Logger
+
+	whole  func(context.Context) error // see whileAgreed
+	gone   func(context.Context, jobs.TaskID, error) error
+	stands func(context.Context, *pausesInput) (api.PauseList, error)
+}
+
+func (s switchRoutes) routes(api huma.API) {
+	post := func(path, what string) huma.Operation { return operation(http.MethodPost, path, what) }
+	const task = "/v1/tasks/{task}"
+	huma.Register(api, post(task+"/pause", "Pause a task"), whileAgreed(s.whole, s.pauseTask))
+	huma.Register(api, post(task+"/resume", "Resume a task"), whileAgreed(s.whole, s.resumeTask))
+	const customer, zone = "/v1/customers/{customer}", "/v1/zones/{zone}"
+	huma.Register(api, post(customer+"/pause", "Pause a customer's hosts"),
+		whileAgreed(s.whole, s.pauseCustomer))
+	huma.Register(api, post(customer+"/resume", "Resume a customer's hosts"),
+		whileAgreed(s.whole, s.resumeCustomer))
+	huma.Register(api, post(zone+"/pause", "Pause a zone"), whileAgreed(s.whole, s.pauseZone))
+	huma.Register(api, post(zone+"/resume", "Resume a zone"), whileAgreed(s.whole, s.resumeZone))
+	huma.Register(api, post(zone+"/thaw", "End a freeze before its time"), s.thaw)
+	huma.Register(api, post("/v1/halt", "Stop everything"), s.halt)
+	huma.Register(api, post("/v1/lift", "End the halt"), whileAgreed(s.whole, s.lift))
+}
+
+func (s switchRoutes) pauseTask(ctx context.Context, in *taskOrder) (*switchedOutput, error) {
 	return s.turnTask(ctx, in, "paused", s.queue.Orders.Switches.Pause)
 }
 
-func (s *Server) resumeTask(ctx context.Context, in *taskOrder) (*switchedOutput, error) {
+func (s switchRoutes) resumeTask(ctx context.Context, in *taskOrder) (*switchedOutput, error) {
 	return s.turnTask(ctx, in, "resumed", s.queue.Orders.Switches.Resume)
 }
 
-func (s *Server) turnTask(ctx context.Context, in *taskOrder, done string,
+func (s switchRoutes) turnTask(ctx context.Context, in *taskOrder, done string,
 	do turner[jobs.TaskID]) (*switchedOutput, error) {
 	g, wrong := in.giver(done)
 	id, err := jobs.ParseTaskID(in.Task)
 	if wrong = append(wrong, mistakes("path.task", err)...); len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	out, err := turn(ctx, s, g, id, do)
+	out, err := turn(ctx, s.log, g, id, do)
 	return out, s.gone(ctx, id, err)
 }
 
 // pauseCustomer refuses a customer without hosts: who mistypes a name must not
 // believe that it is paused.
-func (s *Server) pauseCustomer(ctx context.Context, in *customerOrder) (*switchedOutput, error) {
-	if err := s.knowCustomer(in.Customer, ""); err != nil {
+func (s switchRoutes) pauseCustomer(ctx context.Context, in *customerOrder) (*switchedOutput,
+	error) {
+	if err := knowCustomer(s.stock, in.Customer, ""); err != nil {
 		return nil, err
 	}
 	return s.turnCustomer(ctx, in, "paused", s.queue.Orders.Switches.PauseCustomer)
 }
 
 // resumeCustomer refuses it likewise, unless it is paused: its hosts may have gone since.
-func (s *Server) resumeCustomer(ctx context.Context, in *customerOrder) (*switchedOutput, error) {
-	if unknown := s.knowCustomer(in.Customer, "; it was not paused"); unknown != nil {
+func (s switchRoutes) resumeCustomer(ctx context.Context, in *customerOrder) (*switchedOutput,
+	error) {
+	if unknown := knowCustomer(s.stock, in.Customer, "; it was not paused"); unknown != nil {
 		stand, err := s.queue.Orders.Halts.Pauses(ctx)
 		if err != nil {
 			return nil, problem(err)
@@ -200,8 +233,8 @@ func (s *Server) resumeCustomer(ctx context.Context, in *customerOrder) (*switch
 
 // knowCustomer is the answer about a name that no host has; nil if one has it, if there
 // is no inventory, and if it is no name, which is said with what else is wrong.
-func (s *Server) knowCustomer(name, more string) error {
-	st := s.stock.Now()
+func knowCustomer(hosts *stock.Store, name, more string) error {
+	st := hosts.Now()
 	if st == nil || fleet.CheckName(name) != nil {
 		return nil
 	}
@@ -219,37 +252,37 @@ func (s *Server) knowCustomer(name, more string) error {
 		clip(name), fleet.OrThere(name, slices.Compact(all)), more))
 }
 
-func (s *Server) turnCustomer(ctx context.Context, in *customerOrder, done string,
+func (s switchRoutes) turnCustomer(ctx context.Context, in *customerOrder, done string,
 	do turner[string]) (*switchedOutput, error) {
 	g, wrong := in.giver(done)
 	wrong = append(wrong, mistakes("path.customer", fleet.CheckName(in.Customer))...)
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	out, err := turn(ctx, s, g, in.Customer, do)
+	out, err := turn(ctx, s.log, g, in.Customer, do)
 	return out, notThere(err, "there is no customer %q; `muster hosts` names them", in.Customer)
 }
 
-func (s *Server) pauseZone(ctx context.Context, in *zoneOrder) (*switchedOutput, error) {
+func (s switchRoutes) pauseZone(ctx context.Context, in *zoneOrder) (*switchedOutput, error) {
 	return s.turnZone(ctx, in, "paused", s.queue.Orders.Switches.PauseZone)
 }
 
-func (s *Server) resumeZone(ctx context.Context, in *zoneOrder) (*switchedOutput, error) {
+func (s switchRoutes) resumeZone(ctx context.Context, in *zoneOrder) (*switchedOutput, error) {
 	return s.turnZone(ctx, in, "resumed", s.queue.Orders.Switches.ResumeZone)
 }
 
-func (s *Server) turnZone(ctx context.Context, in *zoneOrder, done string,
+func (s switchRoutes) turnZone(ctx context.Context, in *zoneOrder, done string,
 	do turner[string]) (*switchedOutput, error) {
 	g, wrong := in.giver(done)
 	wrong = append(wrong, mistakes("path.zone", fleet.CheckZone(in.Zone))...)
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	out, err := turn(ctx, s, g, in.Zone, do)
-	return out, s.noZone(ctx, err, in.Zone)
+	out, err := turn(ctx, s.log, g, in.Zone, do)
+	return out, noZone(ctx, s.queue.Conn, err, in.Zone)
 }
 
-func (s *Server) thaw(ctx context.Context, in *zoneOrder) (*thawedOutput, error) {
+func (s switchRoutes) thaw(ctx context.Context, in *zoneOrder) (*thawedOutput, error) {
 	g, wrong := in.reasoned("thawed")
 	wrong = append(wrong, mistakes("path.zone", fleet.CheckZone(in.Zone))...)
 	if len(wrong) > 0 {
@@ -258,18 +291,18 @@ func (s *Server) thaw(ctx context.Context, in *zoneOrder) (*thawedOutput, error)
 	note := g.note()
 	already, err := s.queue.Orders.Exclusion.Thaw(ctx, in.Zone, note)
 	if err != nil {
-		return nil, s.noZone(ctx, err, in.Zone)
+		return nil, noZone(ctx, s.queue.Conn, err, in.Zone)
 	}
-	s.logOrder("zone thawed", g, "zone", in.Zone, "already", already)
+	logOrder(s.log, "zone thawed", g, "zone", in.Zone, "already", already)
 	return &thawedOutput{api.Thawed{Zone: in.Zone, Already: already, Note: note}}, nil
 }
 
 // noZone is problem for an error about a zone, which may not be there.
-func (s *Server) noZone(ctx context.Context, err error, zone string) error {
+func noZone(ctx context.Context, c Conn, err error, zone string) error {
 	if !errors.Is(err, queue.ErrNotFound) {
 		return problem(err)
 	}
-	zones, _ := s.queue.Conn.Zones(ctx) // that it is not there is what counts
+	zones, _ := c.Zones(ctx) // that it is not there is what counts
 	return huma.Error404NotFound(fmt.Sprintf("there is no zone %q%s; `muster queue` lists them",
 		clip(zone), fleet.OrThere(zone, zones)))
 }
@@ -283,12 +316,12 @@ func notThere(err error, format, name string) error {
 }
 
 // halt stops everything: no job starts, and no next step of a running one.
-func (s *Server) halt(ctx context.Context, in *Order) (*switchedOutput, error) {
+func (s switchRoutes) halt(ctx context.Context, in *Order) (*switchedOutput, error) {
 	g, wrong := in.giver("halted")
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	out, err := turn(ctx, s, g, "", func(ctx context.Context, _, note string) (
+	out, err := turn(ctx, s.log, g, "", func(ctx context.Context, _, note string) (
 		jobs.Switched, error) {
 		return s.queue.Orders.Halts.Halt(ctx, note)
 	})
@@ -296,12 +329,12 @@ func (s *Server) halt(ctx context.Context, in *Order) (*switchedOutput, error) {
 }
 
 // lift ends the halt. What was paused by itself stays so, and the answer says it.
-func (s *Server) lift(ctx context.Context, in *Order) (*liftedOutput, error) {
+func (s switchRoutes) lift(ctx context.Context, in *Order) (*liftedOutput, error) {
 	g, wrong := in.reasoned("lifted")
 	if len(wrong) > 0 {
 		return nil, refusal(wrong)
 	}
-	out, err := turn(ctx, s, g, "", func(ctx context.Context, _, note string) (
+	out, err := turn(ctx, s.log, g, "", func(ctx context.Context, _, note string) (
 		jobs.Switched, error) {
 		return s.queue.Orders.Halts.Lift(ctx, note)
 	})
@@ -309,6 +342,6 @@ func (s *Server) lift(ctx context.Context, in *Order) (*liftedOutput, error) {
 		return nil, problem(err)
 	}
 	answer := &liftedOutput{api.Lifted{Switched: out.Body}}
-	answer.Body.Stay, err = s.standing(ctx, &pausesInput{Tasks: true})
+	answer.Body.Stay, err = s.stands(ctx, &pausesInput{Tasks: true})
 	return answer, problem(err)
 }

@@ -2,7 +2,11 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
 	"muster/fleet"
@@ -27,16 +31,40 @@ type (
 	drainOutput struct{ Body api.DrainAnswer }
 )
 
+// hostRoutes answers orders about hosts: to drain them, and to release them from a job.
+type hostRoutes struct {
+	queue Stores
+	look  *stock.Looker
+	log   hclog.Logger
+	whole func(context.Context) error // see whileAgreed
+}
+
+func (s hostRoutes) routes(api huma.API) {
+	for path, does := range map[string]struct {
+		what string
+		do   func(context.Context, *drainInput) (*drainOutput, error)
+	}{
+		"/v1/hosts/drain":   {"Let selections leave hosts out", whileAgreed(s.whole, s.drain)},
+		"/v1/hosts/undrain": {"Let selections pick hosts again", whileAgreed(s.whole, s.undrain)},
+	} {
+		o := operation(http.MethodPost, path, does.what)
+		o.MaxBodyBytes = submitMax
+		huma.Register(api, o, does.do)
+	}
+	release := operation(http.MethodPost, "/v1/hosts/{host}/release", "Give a locked host back")
+	huma.Register(api, release, s.release)
+}
+
 // drain lets selections leave hosts out. What has been submitted goes on.
-func (s *Server) drain(ctx context.Context, in *drainInput) (*drainOutput, error) {
+func (s hostRoutes) drain(ctx context.Context, in *drainInput) (*drainOutput, error) {
 	return s.turnHosts(ctx, in, "drained", s.queue.Hub.Drains.Drain)
 }
 
-func (s *Server) undrain(ctx context.Context, in *drainInput) (*drainOutput, error) {
+func (s hostRoutes) undrain(ctx context.Context, in *drainInput) (*drainOutput, error) {
 	return s.turnHosts(ctx, in, "undrained", s.queue.Hub.Drains.Undrain)
 }
 
-func (s *Server) turnHosts(ctx context.Context, in *drainInput, done string,
+func (s hostRoutes) turnHosts(ctx context.Context, in *drainInput, done string,
 	do func(context.Context, map[string][]string, string) ([]string, error)) (*drainOutput, error) {
 	g, wrong := giverOf(in.Body.OrderRequest, done, in.who, in.User)
 	v, err := s.look.Scene(ctx, in.Body.On)
@@ -54,7 +82,7 @@ func (s *Server) turnHosts(ctx context.Context, in *drainInput, done string,
 	already := stock.Names(hosts, func(h fleet.Host) bool { return !slices.Contains(changed, h.Name) })
 	out := &drainOutput{api.DrainAnswer{Changed: fleet.Fold(changed), Already: fleet.Fold(already),
 		Count: len(changed), Note: g.note(), Labelled: fleet.Fold(undrainable(hosts)), Open: []jobs.ID{}}}
-	s.logOrder("hosts "+done, g, "hosts", wording.ClipList(out.Body.Changed),
+	logOrder(s.log, "hosts "+done, g, "hosts", wording.ClipList(out.Body.Changed),
 		"already", wording.ClipList(out.Body.Already))
 	if done == "drained" {
 		out.Body.Open, err = s.openOn(ctx, hosts)
@@ -66,7 +94,7 @@ func (s *Server) turnHosts(ctx context.Context, in *drainInput, done string,
 const hostsLooked = 50
 
 // openOn finds jobs of hosts that have not ended.
-func (s *Server) openOn(ctx context.Context, hosts []fleet.Host) ([]jobs.ID, error) {
+func (s hostRoutes) openOn(ctx context.Context, hosts []fleet.Host) ([]jobs.ID, error) {
 	open := []jobs.ID{}
 	for _, h := range hosts[:min(len(hosts), hostsLooked)] {
 		w, err := s.queue.Read.Waits.HostWork(ctx, h.Zone, h.Name, tasksLooked)

@@ -3,11 +3,16 @@ package server
 import (
 	"context"
 	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/stock"
 )
 
 type (
@@ -16,8 +21,23 @@ type (
 	clearedOutput struct{ Body jobs.Cleared }
 )
 
+// groupRoutes shows redundancy groups and limits, and clears groups that are frozen.
+type groupRoutes struct {
+	queue Stores
+	stock *stock.Store
+	log   hclog.Logger
+}
+
+func (s groupRoutes) routes(api huma.API) {
+	get := func(path, what string) huma.Operation { return operation(http.MethodGet, path, what) }
+	huma.Register(api, get("/v1/groups", "List groups in use or frozen"), s.groups)
+	huma.Register(api, operation(http.MethodPost, "/v1/groups/{group}/clear",
+		"Clear a frozen group"), s.clearGroup)
+	huma.Register(api, get("/v1/limits", "List limits and who counts against them"), s.limits)
+}
+
 // groups lists the redundancy groups that are in use or frozen.
-func (s *Server) groups(ctx context.Context, _ *nothing) (*groupsOutput, error) {
+func (s groupRoutes) groups(ctx context.Context, _ *nothing) (*groupsOutput, error) {
 	list, err := s.queue.Read.Groups.Groups(ctx)
 	if err != nil {
 		return nil, problem(err)
@@ -42,7 +62,7 @@ func (s *Server) groups(ctx context.Context, _ *nothing) (*groupsOutput, error) 
 }
 
 // clearGroup is the word of a person who has looked at the group.
-func (s *Server) clearGroup(ctx context.Context, in *groupOrder) (*clearedOutput, error) {
+func (s groupRoutes) clearGroup(ctx context.Context, in *groupOrder) (*clearedOutput, error) {
 	g, wrong := in.reasoned("cleared")
 	wrong = append(wrong, mistakes("path.group", fleet.CheckName(in.Group))...)
 	if len(wrong) > 0 {
@@ -56,14 +76,14 @@ func (s *Server) clearGroup(ctx context.Context, in *groupOrder) (*clearedOutput
 	if err != nil {
 		return nil, notThere(err, "there is no group %q; `muster hosts` names them", in.Group)
 	}
-	s.logOrder("group cleared", g, "group", in.Group, "already", did.Already, "was", did.Was,
+	logOrder(s.log, "group cleared", g, "group", in.Group, "already", did.Already, "was", did.Was,
 		"job", did.Job)
 	return &clearedOutput{did}, nil
 }
 
 // zoneOf is the zone of a group of the inventory. The queue knows only those that
 // are in use or frozen.
-func (s *Server) zoneOf(group string) (zone string, known bool) {
+func (s groupRoutes) zoneOf(group string) (zone string, known bool) {
 	if st := s.stock.Now(); st != nil {
 		for _, h := range st.Hosts() {
 			if h.Group == group {
@@ -75,7 +95,7 @@ func (s *Server) zoneOf(group string) (zone string, known bool) {
 }
 
 // limits lists the limits of the inventory and who counts against them.
-func (s *Server) limits(ctx context.Context, _ *nothing) (*limitsOutput, error) {
+func (s groupRoutes) limits(ctx context.Context, _ *nothing) (*limitsOutput, error) {
 	list, err := s.queue.Read.Groups.Limits(ctx)
 	if err != nil {
 		return nil, problem(err)

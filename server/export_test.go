@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"muster/api"
-	"muster/jobs"
 	"muster/server/duties"
 	"muster/server/historian"
 )
@@ -57,23 +56,6 @@ func (s *Server) Fix(now func() time.Time, chance func() uint16) {
 
 // Streams is how many streams of events are open.
 func (s *Server) Streams() int { return int(s.streams.Load()) }
-
-// FoldGroups folds jobs with their outputs as a summary does, at most n groups.
-func FoldGroups(n int, list []jobs.JobInfo, output func(jobs.ID) []byte) []api.Alike {
-	f := newFolder(excerptMax)
-	for _, j := range list {
-		f.add(j, output(j.ID), "")
-	}
-	shown, rest := f.biggest(n)
-	var out []api.Alike
-	for _, g := range shown {
-		out = append(out, g.show(g.head))
-	}
-	if len(rest) > 0 {
-		out = append(out, merge(rest))
-	}
-	return out
-}
 
 // RoundTrip reads the place of a stream and writes it again.
 func RoundTrip(text string) (string, error) {

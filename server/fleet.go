@@ -135,7 +135,7 @@ func (s *Server) addToken(ctx context.Context, in *tokenInput) (*tokenOutput, er
 	if err := s.queue.Hub.Tokens.CreateToken(ctx, in.Body.Name, secret); err != nil {
 		return nil, problem(err)
 	}
-	in.note(s, "token created", "name", in.Body.Name)
+	in.note(s.log, "token created", "name", in.Body.Name)
 	return &tokenOutput{api.TokenAnswer{Name: in.Body.Name, Token: secret}}, nil
 }
 
@@ -160,7 +160,7 @@ func (s *Server) removeToken(ctx context.Context, in *tokenName) (*struct{}, err
 	if err != nil {
 		return nil, problem(err)
 	}
-	in.note(s, "token removed", "name", in.Name)
+	in.note(s.log, "token removed", "name", in.Name)
 	return nil, nil
 }
 

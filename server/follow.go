@@ -8,6 +8,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue/read"
+	"muster/server/fold"
 )
 
 // An ear is told what a follower hears. Its errors end the following.
@@ -201,7 +202,7 @@ func (f *follower) end(ctx context.Context, list []jobs.JobInfo) error {
 		}
 		return told
 	})
-	for part := range slices.Chunk(list, outputsMax) {
+	for part := range slices.Chunk(list, fold.OutputsMax) {
 		for _, id := range ids(part) {
 			f.attend(id, "")
 		}
@@ -244,7 +245,7 @@ func (f *follower) listen(ctx context.Context) error {
 		list = append(list, id)
 	}
 	slices.Sort(list)
-	for part := range slices.Chunk(list, outputsMax) {
+	for part := range slices.Chunk(list, fold.OutputsMax) {
 		said, lost := f.hear(ctx, part)
 		for _, id := range part {
 			if err := f.tell(id, said); err != nil {

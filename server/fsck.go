@@ -37,10 +37,10 @@ func (s *Server) fsck(ctx context.Context, in *fsckInput) (*fsckOutput, error) {
 	}
 	f, err := s.queue.Care.Fsck.Fsck(ctx, in.Zone, b.Mend, g.note())
 	if err != nil {
-		return nil, s.noZone(ctx, err, in.Zone)
+		return nil, noZone(ctx, s.queue.Conn, err, in.Zone)
 	}
 	if b.Mend && len(f.Findings) > 0 {
-		s.logOrder("zone mended", g, "zone", in.Zone, "findings", len(f.Findings))
+		logOrder(s.log, "zone mended", g, "zone", in.Zone, "findings", len(f.Findings))
 	}
 	return &fsckOutput{f}, nil
 }

@@ -3,8 +3,13 @@ package server
 import (
 	"context"
 	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
+	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
 )
@@ -39,8 +44,32 @@ type (
 	answersOutput struct{ Body jobs.Answers }
 )
 
+// gateRoutes shows which jobs stand at a gate, and answers whoever opens or refuses them.
+type gateRoutes struct {
+	queue   Stores
+	log     hclog.Logger
+	hostsOn func(ctx context.Context, selector string) ([]fleet.Host, error)
+}
+
+func (s gateRoutes) routes(api huma.API) {
+	const gate = "/v1/tasks/{task}/gates"
+	huma.Register(api, operation(http.MethodGet, "/v1/gates", "List jobs that stand at a gate"),
+		s.gates)
+	for path, does := range map[string]struct {
+		what string
+		do   func(context.Context, *gateInput) (*answersOutput, error)
+	}{
+		gate + "/open":   {"Open the gates of a task, or of some of its jobs", s.openGates},
+		gate + "/refuse": {"Refuse the gates of a task, or of some of its jobs", s.refuseGates},
+	} {
+		o := operation(http.MethodPost, path, does.what)
+		o.MaxBodyBytes = submitMax
+		huma.Register(api, o, does.do)
+	}
+}
+
 // gates lists the jobs that stand at a gate.
-func (s *Server) gates(ctx context.Context, in *gatesInput) (*gatesOutput, error) {
+func (s gateRoutes) gates(ctx context.Context, in *gatesInput) (*gatesOutput, error) {
 	tasks, err := s.gatedTasks(ctx, in.Task)
 	if err != nil {
 		return nil, err
@@ -77,7 +106,7 @@ func addStanding(l *api.GateList, t jobs.TaskInfo, j jobs.JobInfo) {
 }
 
 // gatedTasks is the task that is asked for, or all with gates.
-func (s *Server) gatedTasks(ctx context.Context, task string) ([]jobs.TaskID, error) {
+func (s gateRoutes) gatedTasks(ctx context.Context, task string) ([]jobs.TaskID, error) {
 	if task == "" {
 		list, err := s.queue.Orders.Gates.GatedTasks(ctx)
 		return list, problem(err)
@@ -90,7 +119,7 @@ func (s *Server) gatedTasks(ctx context.Context, task string) ([]jobs.TaskID, er
 }
 
 // namesOn are the names of the hosts that a selector picks; nil without one.
-func (s *Server) namesOn(ctx context.Context, on string) (map[string]bool, error) {
+func (s gateRoutes) namesOn(ctx context.Context, on string) (map[string]bool, error) {
 	if on == "" {
 		return nil, nil
 	}
@@ -102,16 +131,16 @@ func (s *Server) namesOn(ctx context.Context, on string) (map[string]bool, error
 	return picked, err
 }
 
-func (s *Server) openGates(ctx context.Context, in *gateInput) (*answersOutput, error) {
+func (s gateRoutes) openGates(ctx context.Context, in *gateInput) (*answersOutput, error) {
 	return s.answerGates(ctx, in, jobs.GateOpen, "opened")
 }
 
-func (s *Server) refuseGates(ctx context.Context, in *gateInput) (*answersOutput, error) {
+func (s gateRoutes) refuseGates(ctx context.Context, in *gateInput) (*answersOutput, error) {
 	return s.answerGates(ctx, in, jobs.GateRefuse, "refused")
 }
 
 // answerGates is the word of a person who has looked.
-func (s *Server) answerGates(ctx context.Context, in *gateInput, word jobs.GateWord,
+func (s gateRoutes) answerGates(ctx context.Context, in *gateInput, word jobs.GateWord,
 	done string) (*answersOutput, error) {
 	var b api.GateRequest
 	if in.Body != nil {
@@ -139,7 +168,7 @@ func (s *Server) answerGates(ctx context.Context, in *gateInput, word jobs.GateW
 			anew++
 		}
 	}
-	s.logOrder("gates "+done, g, "task", id, "jobs", len(list), "answered", anew,
+	logOrder(s.log, "gates "+done, g, "task", id, "jobs", len(list), "answered", anew,
 		"already", len(did.Answered)-anew, "elsewhere", len(did.Elsewhere))
 	return &answersOutput{did}, nil
 }

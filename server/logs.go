@@ -13,6 +13,7 @@ import (
 
 	"muster/api"
 	"muster/jobs"
+	"muster/server/fold"
 )
 
 const (
@@ -55,7 +56,7 @@ func (s *Server) summaries(ctx context.Context, in *summariesInput) (
 		return nil, err
 	}
 	return s.openStream(func(ctx context.Context, st *stream) error {
-		f := s.follower(t, nil, &adder{Server: s, st: st, folder: newFolder(in.Excerpt),
+		f := s.follower(t, nil, &adder{Server: s, st: st, folder: fold.New(in.Excerpt),
 			heard: map[jobs.ID]jobs.Output{}})
 		f.deaf = true
 		return s.followed(ctx, st, f, true)
@@ -188,7 +189,7 @@ func (st *stream) tellOne(name string, v any) error {
 type adder struct {
 	*Server
 	st     *stream
-	folder *folder
+	folder *fold.Folder
 	heard  map[jobs.ID]jobs.Output // of jobs that are about to end
 	told   time.Time
 	count  int // of jobs, when it was told
@@ -200,14 +201,14 @@ func (a *adder) said(id jobs.ID, o jobs.Output) error {
 }
 
 func (a *adder) ended(j jobs.JobInfo) error {
-	a.folder.add(j, plain(a.heard[j.ID].Theirs(), 0), a.stock.Address(j.Host))
+	a.folder.Add(j, plain(a.heard[j.ID].Theirs(), 0), a.stock.Address(j.Host))
 	delete(a.heard, j.ID)
 	return nil
 }
 
 func (a *adder) rest(ctx context.Context, t jobs.TaskInfo, _ positions) error {
 	over := t.State == jobs.TaskEnded
-	news := a.told.IsZero() || a.folder.count != a.count
+	news := a.told.IsZero() || a.folder.Count() != a.count
 	if !over && (!news || time.Since(a.told) < summaryEvery) {
 		return a.st.say(nil)
 	}
@@ -215,6 +216,6 @@ func (a *adder) rest(ctx context.Context, t jobs.TaskInfo, _ positions) error {
 	if err != nil {
 		return err
 	}
-	a.told, a.count = time.Now(), a.folder.count
+	a.told, a.count = time.Now(), a.folder.Count()
 	return a.st.tellOne(api.EventSummary, api.Summary{Task: t, Groups: groups})
 }

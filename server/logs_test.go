@@ -15,7 +15,6 @@ import (
 	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue/read"
-	"muster/server"
 	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
@@ -336,37 +335,6 @@ func TestStreamsOfTasksRefuseWhatIsWrong(t *testing.T) {
 		if res.StatusCode != c.want {
 			t.Errorf("%s: %s %s", c.path, res.Status, text)
 		}
-	}
-}
-
-// 20,000 hosts must fold in a second.
-func BenchmarkFold20000(b *testing.B) {
-	list := make([]jobs.JobInfo, 20_000)
-	outputs := make([][]byte, 16)
-	for i := range outputs {
-		outputs[i] = []byte(strings.Repeat(fmt.Sprintf("line of version %d\n", i), 20))
-	}
-	for _, c := range []struct {
-		name string
-		host func(i int) string
-		text func(i int) []byte
-	}{
-		{"16 outputs", func(i int) string { return fmt.Sprintf("fw%05d", i) },
-			func(i int) []byte { return outputs[i%16] }},
-		{"all different, odd names", func(i int) string { return fmt.Sprintf("h%x-%x.%x.net", i*7919, i*31, i*977) },
-			func(i int) []byte { return fmt.Appendf(nil, "%s%d", outputs[0], i) }},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			place := map[jobs.ID]int{}
-			for i := range list {
-				h := c.host(i)
-				list[i] = jobs.JobInfo{ID: jobs.NewID("0123456789", h), Host: h, Outcome: jobs.Succeeded}
-				place[list[i].ID] = i
-			}
-			for b.Loop() {
-				server.FoldGroups(100, list, func(id jobs.ID) []byte { return c.text(place[id]) })
-			}
-		})
 	}
 }
 

@@ -1,5 +1,7 @@
 package server
 
+import "github.com/hashicorp/go-hclog"
+
 // Whose is part of the input of those orders that need no name to be carried out: it is
 // logged who gave them, as far as that is known.
 type Whose struct {
@@ -8,10 +10,10 @@ type Whose struct {
 }
 
 // note logs an order that was carried out.
-func (w Whose) note(s *Server, done string, more ...any) {
+func (w Whose) note(log hclog.Logger, done string, more ...any) {
 	name, proven, err := operator(w.who, "", w.User)
 	if err != nil { // the name that was sent is no name, or another's
 		name, proven = w.who.name, w.who.name != ""
 	}
-	s.log.Info(done, append(more, "operator", name, "proven", proven)...)
+	log.Info(done, append(more, "operator", name, "proven", proven)...)
 }

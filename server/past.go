@@ -17,6 +17,7 @@ import (
 	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/fold"
 )
 
 // errNoHistory is the answer of a server without one.
@@ -313,13 +314,13 @@ func (s *Server) pastSummary(ctx context.Context, t jobs.TaskInfo, excerpt int) 
 	if err != nil {
 		return api.Summary{}, err
 	}
-	f := newFolder(excerpt)
+	f := fold.New(excerpt)
 	for _, j := range list {
 		said, err := s.history.Output(ctx, j.ID)
 		if err != nil {
 			return api.Summary{}, err
 		}
-		f.add(j, said, s.stock.Address(j.Host))
+		f.Add(j, said, s.stock.Address(j.Host))
 	}
 	groups, err := s.showGroups(ctx, nil, f)
 	return api.Summary{Task: t, Groups: groups}, err

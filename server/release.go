@@ -23,7 +23,7 @@ type (
 
 // release is the word of a person who has looked at a host: nothing of the job that ended
 // unknown there is at work any more.
-func (s *Server) release(ctx context.Context, in *hostOrder) (*releasedOutput, error) {
+func (s hostRoutes) release(ctx context.Context, in *hostOrder) (*releasedOutput, error) {
 	g, wrong := in.reasoned("released")
 	wrong = append(wrong, mistakes("path.host", fleet.CheckName(in.Host))...)
 	if len(wrong) > 0 {
@@ -47,6 +47,6 @@ func (s *Server) release(ctx context.Context, in *hostOrder) (*releasedOutput, e
 	if err != nil {
 		return nil, problem(err)
 	}
-	s.logOrder("host released", g, "host", h.Name, "already", did.Already, "job", did.Job)
+	logOrder(s.log, "host released", g, "host", h.Name, "already", did.Already, "job", did.Job)
 	return &releasedOutput{did}, nil
 }

@@ -46,11 +46,11 @@ func (s *Server) retry(ctx context.Context, in *retryInput) (*retryOutput, error
 	switch {
 	case a.Created:
 		out.Status = http.StatusCreated
-		s.logOrder("task retried", g, append([]any{"task", of, "as", a.Retried.Task},
+		logOrder(s.log, "task retried", g, append([]any{"task", of, "as", a.Retried.Task},
 			ranWords(a.Retried.TaskInfo)...)...)
 	case a.Retried.Already && !b.DryRun:
 		s.showEarlier(ctx, &out.Body)
-		s.logOrder("task was retried before", g, "task", of, "as", a.Retried.Earlier[0].Task)
+		logOrder(s.log, "task was retried before", g, "task", of, "as", a.Retried.Earlier[0].Task)
 	}
 	return out, nil
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
 	"muster/jobs"
@@ -22,8 +24,24 @@ type (
 	rolledOutput struct{ Body jobs.Rolled }
 )
 
+// rollRoutes answers what is asked and ordered about tasks that go out by a rule or in waves.
+type rollRoutes struct {
+	queue Stores
+	log   hclog.Logger
+}
+
+func (s rollRoutes) routes(api huma.API) {
+	const rollout = "/v1/tasks/{task}/rollout"
+	huma.Register(api, operation(http.MethodGet, "/v1/rollouts",
+		"List tasks with a rule or waves on their way"), s.rollouts)
+	huma.Register(api, operation(http.MethodPost, rollout+"/stop",
+		"Let no further job of a task begin"), s.stopRollout)
+	huma.Register(api, operation(http.MethodPost, rollout+"/next",
+		"Let a task go on, or open its next wave"), s.nextRollout)
+}
+
 // rollouts answers GET /v1/rollouts.
-func (s *Server) rollouts(ctx context.Context, _ *nothing) (*tasksOutput, error) {
+func (s rollRoutes) rollouts(ctx context.Context, _ *nothing) (*tasksOutput, error) {
 	ids, err := s.queue.Orders.Rollouts.Rollouts(ctx)
 	if err != nil {
 		return nil, problem(err)
@@ -45,7 +63,7 @@ func (s *Server) rollouts(ctx context.Context, _ *nothing) (*tasksOutput, error)
 }
 
 // stopRollout lets no further job of a task begin.
-func (s *Server) stopRollout(ctx context.Context, in *taskOrder) (*rolledOutput, error) {
+func (s rollRoutes) stopRollout(ctx context.Context, in *taskOrder) (*rolledOutput, error) {
 	g, wrong := in.reasoned("stopped")
 	id, err := jobs.ParseTaskID(in.Task)
 	if wrong = append(wrong, mistakes("path.task", err)...); len(wrong) > 0 {
@@ -55,12 +73,12 @@ func (s *Server) stopRollout(ctx context.Context, in *taskOrder) (*rolledOutput,
 	if err != nil {
 		return nil, s.noRollout(ctx, id, err)
 	}
-	s.logOrder("rollout stopped", g, "task", id, "already", did.Already)
+	logOrder(s.log, "rollout stopped", g, "task", id, "already", did.Already)
 	return &rolledOutput{did}, nil
 }
 
 // nextRollout lets a task go on where it was stopped, or where its next wave waits.
-func (s *Server) nextRollout(ctx context.Context, in *nextInput) (*rolledOutput, error) {
+func (s rollRoutes) nextRollout(ctx context.Context, in *nextInput) (*rolledOutput, error) {
 	var b api.NextRequest
 	if in.Body != nil {
 		b = *in.Body
@@ -101,12 +119,12 @@ func (s *Server) nextRollout(ctx context.Context, in *nextInput) (*rolledOutput,
 		did.Early = t.Early() // as it stood before the order; a budget is an order by itself
 	}
 	did.Wave = b.Wave
-	s.logOrder("rollout goes on", g, "task", id, "already", did.Already, "was", did.Was)
+	logOrder(s.log, "rollout goes on", g, "task", id, "already", did.Already, "was", did.Was)
 	return &rolledOutput{did}, nil
 }
 
 // noRollout is problem for an order about a task that may have no rule.
-func (s *Server) noRollout(ctx context.Context, id jobs.TaskID, err error) error {
+func (s rollRoutes) noRollout(ctx context.Context, id jobs.TaskID, err error) error {
 	t, look := s.queue.Read.Tasks.Task(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) && look == nil && t.Rollout == nil {
 		return huma.Error404NotFound(fmt.Sprintf("task %s has no rule and no waves; `muster pause` and "+

@@ -84,6 +84,12 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, raw(get("/v1/tasks/{task}/output", "What all hosts say, as they say it"),
 		eventStream), s.taskOutput)
 	s.registerControl(api)
+	switchRoutes{s.queue, s.stock, s.log, s.agreedWhole, s.gone, s.standing}.routes(api)
+	rollRoutes{s.queue, s.log}.routes(api)
+	gateRoutes{s.queue, s.log, s.hostsOn}.routes(api)
+	groupRoutes{s.queue, s.stock, s.log}.routes(api)
+	hostRoutes{s.queue, s.look, s.log, s.agreedWhole}.routes(api)
+	blobRoutes{s.queue.Blobs, s.cfg.Blobs.Max, s.log}.routes(api)
 	s.registerChains(api)
 	s.registerWindows(api)
 	s.registerSchedules(api)
@@ -102,7 +108,6 @@ func (s *Server) register(api huma.API) {
 	huma.Register(api, get("/v1/runbooks", "List runbooks"), s.runbooks)
 	huma.Register(api, get("/v1/runbooks/{runbook}", "Show a runbook"), s.runbook)
 
-	s.registerBlobs(api)
 	huma.Register(api, get("/v1/facts", "List what hosts said of themselves"), s.facts)
 	huma.Register(api, post("/v1/tasks/{task}/facts", "Keep the facts that a task gathered"), s.gather)
 
@@ -126,19 +131,6 @@ func (s *Server) register(api huma.API) {
 func (s *Server) registerHosts(api huma.API) {
 	huma.Register(api, operation(http.MethodGet, "/v1/hosts", "List hosts"), s.hosts)
 	huma.Register(api, operation(http.MethodGet, "/v1/hosts/{host}", "Show a host"), s.host)
-	for path, does := range map[string]struct {
-		what string
-		do   func(context.Context, *drainInput) (*drainOutput, error)
-	}{
-		"/v1/hosts/drain":   {"Let selections leave hosts out", whileAgreed(s, s.drain)},
-		"/v1/hosts/undrain": {"Let selections pick hosts again", whileAgreed(s, s.undrain)},
-	} {
-		o := operation(http.MethodPost, path, does.what)
-		o.MaxBodyBytes = submitMax
-		huma.Register(api, o, does.do)
-	}
-	release := operation(http.MethodPost, "/v1/hosts/{host}/release", "Give a locked host back")
-	huma.Register(api, release, s.release)
 	query := operation(http.MethodPost, "/v1/hosts/query", "List hosts, by a long selector")
 	query.MaxBodyBytes = submitMax
 	huma.Register(api, query, s.queryHosts)
@@ -155,34 +147,7 @@ func (s *Server) registerControl(api huma.API) {
 	retry := post("/v1/tasks/{task}/retry", "Do jobs of a task again, as a new task")
 	retry.DefaultStatus = http.StatusCreated
 	huma.Register(api, retry, s.retry)
-	huma.Register(api, post("/v1/tasks/{task}/pause", "Pause a task"), whileAgreed(s, s.pauseTask))
-	huma.Register(api, post("/v1/tasks/{task}/resume", "Resume a task"), whileAgreed(s, s.resumeTask))
-	const rollout = "/v1/tasks/{task}/rollout"
-	huma.Register(api, get("/v1/rollouts", "List tasks with a rule or waves on their way"), s.rollouts)
-	huma.Register(api, post(rollout+"/stop", "Let no further job of a task begin"), s.stopRollout)
-	huma.Register(api, post(rollout+"/next", "Let a task go on, or open its next wave"), s.nextRollout)
-	const gate = "/v1/tasks/{task}/gates"
-	huma.Register(api, get("/v1/gates", "List jobs that stand at a gate"), s.gates)
-	for path, does := range map[string]struct {
-		what string
-		do   func(context.Context, *gateInput) (*answersOutput, error)
-	}{
-		gate + "/open":   {"Open the gates of a task, or of some of its jobs", s.openGates},
-		gate + "/refuse": {"Refuse the gates of a task, or of some of its jobs", s.refuseGates},
-	} {
-		o := post(path, does.what)
-		o.MaxBodyBytes = submitMax
-		huma.Register(api, o, does.do)
-	}
-	const customer, zone = "/v1/customers/{customer}", "/v1/zones/{zone}"
-	huma.Register(api, post(customer+"/pause", "Pause a customer's hosts"),
-		whileAgreed(s, s.pauseCustomer))
-	huma.Register(api, post(customer+"/resume", "Resume a customer's hosts"),
-		whileAgreed(s, s.resumeCustomer))
-	huma.Register(api, post(zone+"/pause", "Pause a zone"), whileAgreed(s, s.pauseZone))
-	huma.Register(api, post(zone+"/resume", "Resume a zone"), whileAgreed(s, s.resumeZone))
-	huma.Register(api, post(zone+"/thaw", "End a freeze before its time"), s.thaw)
-	fsck := post(zone+"/fsck", "Compare what the queue says in several places, and mend it")
+	fsck := post("/v1/zones/{zone}/fsck", "Compare what the queue says in several places, and mend it")
 	huma.Register(api, fsck, s.fsck)
 	huma.Register(api, get("/v1/agreed", "Show what history keeps of what was agreed"),
 		s.agreedReport)
@@ -190,12 +155,7 @@ func (s *Server) registerControl(api huma.API) {
 		s.restore)
 	huma.Register(api, post("/v1/agreed/forsake", "Go on without what Redis has lost of it"),
 		s.forsake)
-	huma.Register(api, post("/v1/halt", "Stop everything"), s.halt)
-	huma.Register(api, post("/v1/lift", "End the halt"), whileAgreed(s, s.lift))
 	huma.Register(api, get("/v1/pauses", "Show what stands still by order"), s.pauses)
-	huma.Register(api, get("/v1/groups", "List groups in use or frozen"), s.groups)
-	huma.Register(api, post("/v1/groups/{group}/clear", "Clear a frozen group"), s.clearGroup)
-	huma.Register(api, get("/v1/limits", "List limits and who counts against them"), s.limits)
 }
 
 // registerWindows names the routes about when work may be done.
@@ -205,20 +165,21 @@ func (s *Server) registerWindows(api huma.API) {
 
 	apply := operation(http.MethodPut, "/v1/windows", "Say when work may be done")
 	apply.MaxBodyBytes = submitMax
-	huma.Register(api, apply, whileAgreed(s, s.applyWindows))
+	huma.Register(api, apply, whileAgreed(s.agreedWhole, s.applyWindows))
 	huma.Register(api, get("/v1/windows", "Show windows, freezes and approvals"), s.windows)
 	const window = "/v1/windows/{window}"
 	huma.Register(api, get(window+"/next", "List the next occurrences of a window"), s.windowNext)
 	huma.Register(api, post(window+"/approve", "Approve occurrences of a window"),
-		whileAgreed(s, s.approve))
+		whileAgreed(s.agreedWhole, s.approve))
 	huma.Register(api, post("/v1/approvals/{approval}/withdraw", "Take an approval back"),
-		whileAgreed(s, s.withdraw))
+		whileAgreed(s.agreedWhole, s.withdraw))
 	huma.Register(api, get("/v1/hosts/{host}/next", "List when a host is open next"), s.hostNext)
 	huma.Register(api, get("/v1/hosts/{host}/windows", "Explain which windows hold for a host"),
 		s.hostWindows)
-	huma.Register(api, post("/v1/freezes", "Freeze: let no work begin"), whileAgreed(s, s.freeze))
+	huma.Register(api, post("/v1/freezes", "Freeze: let no work begin"),
+		whileAgreed(s.agreedWhole, s.freeze))
 	huma.Register(api, post("/v1/freezes/{freeze}/lift", "Lift a freeze"),
-		whileAgreed(s, s.liftFreeze))
+		whileAgreed(s.agreedWhole, s.liftFreeze))
 }
 
 func operation(method, path, summary string) huma.Operation {

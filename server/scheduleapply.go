@@ -53,7 +53,7 @@ func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*
 		}
 		for _, one := range p.out.Schedules {
 			if one.Change != api.Unchanged {
-				s.logOrder("schedule "+string(one.Change), g, "schedule", one.Name)
+				logOrder(s.log, "schedule "+string(one.Change), g, "schedule", one.Name)
 			}
 		}
 		return &appliedOutput{p.out}, nil

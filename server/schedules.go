@@ -64,16 +64,19 @@ func (s *Server) registerSchedules(api huma.API) {
 
 	apply := post("/v1/schedules", "Add and change schedules, or tell what that would do")
 	apply.MaxBodyBytes = submitMax
-	huma.Register(api, apply, whileAgreed(s, s.applySchedules))
+	huma.Register(api, apply, whileAgreed(s.agreedWhole, s.applySchedules))
 	huma.Register(api, get("/v1/schedules", "List schedules"), s.schedules)
 	huma.Register(api, get(one, "Show a schedule"), s.schedule)
 	huma.Register(api, get(one+"/next", "List the ticks ahead"), s.nextTicks)
 	run := post(one+"/run", "Submit the task of a schedule now")
 	run.DefaultStatus = http.StatusCreated
 	huma.Register(api, run, s.runSchedule)
-	huma.Register(api, post(one+"/pause", "Pause a schedule"), whileAgreed(s, s.pauseSchedule))
-	huma.Register(api, post(one+"/resume", "Resume a schedule"), whileAgreed(s, s.resumeSchedule))
-	huma.Register(api, post(one+"/remove", "Remove a schedule"), whileAgreed(s, s.removeSchedule))
+	huma.Register(api, post(one+"/pause", "Pause a schedule"),
+		whileAgreed(s.agreedWhole, s.pauseSchedule))
+	huma.Register(api, post(one+"/resume", "Resume a schedule"),
+		whileAgreed(s.agreedWhole, s.resumeSchedule))
+	huma.Register(api, post(one+"/remove", "Remove a schedule"),
+		whileAgreed(s.agreedWhole, s.removeSchedule))
 }
 
 // surprises are what may be otherwise than whoever wrote a schedule expects.
@@ -252,7 +255,7 @@ func (s *Server) turnSchedule(ctx context.Context, in *scheduleOrder, done strin
 	if err := s.changeSchedule(ctx, in.Schedule, change); err != nil {
 		return nil, problem(err)
 	}
-	s.logOrder("schedule "+done, g, "schedule", in.Schedule, "already", already)
+	logOrder(s.log, "schedule "+done, g, "schedule", in.Schedule, "already", already)
 	return s.schedule(ctx, &scheduleName{in.Schedule})
 }
 
@@ -268,7 +271,7 @@ func (s *Server) removeSchedule(ctx context.Context, in *scheduleOrder) (*schedu
 	if err := s.queue.Hub.Schedules.RemoveSchedule(ctx, q); err != nil {
 		return nil, problem(err)
 	}
-	s.logOrder("schedule removed", g, "schedule", in.Schedule)
+	logOrder(s.log, "schedule removed", g, "schedule", in.Schedule)
 	return &scheduleOutput{scheduleInfo(q, now)}, nil
 }
 

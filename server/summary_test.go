@@ -9,7 +9,6 @@ import (
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/server"
 )
 
 func TestSummaryFoldsWhatEndedAlike(t *testing.T) {
@@ -75,64 +74,5 @@ func TestSummaryFoldsWhatEndedAlike(t *testing.T) {
 	}
 	if g := s.Groups[2]; g.ExitCode == nil || *g.ExitCode != 1 {
 		t.Errorf("exit code of the failure: %v", g.ExitCode)
-	}
-}
-
-func TestSummaryOfManyDifferentOutputsIsCut(t *testing.T) {
-	t.Parallel()
-	var list []jobs.JobInfo
-	for i := range 500 {
-		j := jobs.JobInfo{Host: fmt.Sprintf("h%03d", i), State: jobs.Ended, Outcome: jobs.Succeeded}
-		if i%100 == 99 {
-			j.Outcome = jobs.Failed
-		}
-		if i >= 490 {
-			j.Outcome, j.Error = jobs.Skipped, "all the same"
-		}
-		j.ID = jobs.NewID("0123456789", j.Host)
-		list = append(list, j)
-	}
-	got := server.FoldGroups(100, list, func(id jobs.ID) []byte {
-		if id.Host() >= "h490" {
-			return nil
-		}
-		return []byte(id.Host())
-	})
-	if len(got) != 101 {
-		t.Fatalf("%d groups, want 100 and one for the rest", len(got))
-	}
-	if got[0].Count != 10 || got[0].Error != "all the same" {
-		t.Errorf("the biggest is not first: %+v", got[0])
-	}
-	for i := 1; i <= 4; i++ {
-		if got[i].Outcome != jobs.Failed {
-			t.Errorf("group %d is %s: failures come first among equals", i, got[i].Outcome)
-		}
-	}
-	rest := got[100]
-	if rest.Outcome != "other" || rest.Count != 391 ||
-		rest.Error != "391 more groups, none bigger than those shown: 391 succeeded" {
-		t.Errorf("the rest: %+v", rest)
-	}
-	sum := 0
-	for _, g := range got {
-		sum += g.Count
-	}
-	if sum != 500 {
-		t.Errorf("the groups have %d hosts, want 500", sum)
-	}
-}
-
-func TestSilentHostsAreToldApartByTheirError(t *testing.T) {
-	t.Parallel()
-	var list []jobs.JobInfo
-	for i, text := range []string{"refused", "no route", "refused"} {
-		host := fmt.Sprintf("h%d", i)
-		list = append(list, jobs.JobInfo{ID: jobs.NewID("0123456789", host), Host: host, State: jobs.Ended,
-			Outcome: jobs.Unreachable, Error: text})
-	}
-	got := server.FoldGroups(100, list, func(jobs.ID) []byte { return nil })
-	if len(got) != 2 || got[0].Hosts != "h[0,2]" || got[1].Error != "no route" {
-		t.Errorf("got %+v", got)
 	}
 }

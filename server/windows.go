@@ -213,7 +213,7 @@ func (s *Server) applyWindows(ctx context.Context, in *applyInput) (*changedOutp
 	})
 	out.Left, out.Basis = did.Left, did.Basis
 	if err == nil && !in.Body.Check && !out.Already {
-		s.logOrder("windows applied", g, "version", out.Version, "changed", len(out.Changed),
+		logOrder(s.log, "windows applied", g, "version", out.Version, "changed", len(out.Changed),
 			"added", len(out.Added), "removed", len(out.Removed), "void", len(out.Void))
 	}
 	return &changedOutput{out}, err

@@ -63,6 +63,7 @@ var floors = map[string]int{
 	"server/historian":           5,
 	"server/draft":               6,
 	"server/fault":               2,
+	"server/fold":                3,
 	"server/stock":               5,
 	"worker":                     4,
 	"worker/agreed":              3,

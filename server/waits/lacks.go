@@ -8,6 +8,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue/read"
+	"muster/server/fold"
 )
 
 const (
@@ -58,7 +59,7 @@ func (l *Lacks) Add(ctx context.Context, list []jobs.JobInfo) error {
 func (l *Lacks) note(j jobs.JobInfo, r read.Reasons) {
 	l.count(j, lackKey{r.Orders, true}, r.Orders)
 	l.count(j, lackKey{why: r.Shut}, r.Shut)
-	own := lackKey{why: Impersonal(r.Own, j.Host, l.in.Stock.Address(j.Host))}
+	own := lackKey{why: fold.Impersonal(r.Own, j.Host, l.in.Stock.Address(j.Host))}
 	switch {
 	case j.State == jobs.Blocked && l.asked >= lacksMax:
 		l.more = append(l.more, j.Host)

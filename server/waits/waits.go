@@ -3,8 +3,6 @@ package waits
 import (
 	"context"
 	"errors"
-	"regexp"
-	"strings"
 	"time"
 
 	"muster/jobs"
@@ -82,22 +80,4 @@ func (r *Reader) explain(ctx context.Context, list []jobs.JobInfo, most int,
 		}
 	}
 	return nil
-}
-
-// fingerprint finds the fingerprint of a host key in an error.
-var fingerprint = regexp.MustCompile(`SHA256:[A-Za-z0-9+/]{43}`)
-
-// Impersonal takes out of an error what differs from host to host though the
-// trouble is the same.
-func Impersonal(text, host, address string) string {
-	if text == "" {
-		return ""
-	}
-	if address != "" {
-		text = strings.ReplaceAll(text, address, "ADDRESS")
-	}
-	if len(host) > 2 { // a host may be called "a"
-		text = strings.ReplaceAll(text, host, "HOST")
-	}
-	return fingerprint.ReplaceAllString(text, "SHA256:…")
 }
