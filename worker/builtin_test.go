@@ -14,6 +14,7 @@ import (
 	"muster/jobs"
 	"muster/scripts"
 	"muster/testkit/sshtest"
+	"muster/worker/attempt"
 )
 
 // The built-in script on a real sshd: it gets its arguments as they were written, its exit
@@ -40,7 +41,7 @@ func TestAScriptOfTheOperator(t *testing.T) {
 	}
 	s := &stand{t: t, q: newQueue(t), hosts: newHosts(), cfg: Default(), log: hclog.NewNullLogger(),
 		bootClock: bootClock{zero: time.Now()}, times: &fakeTimes{}}
-	s.hosts.door = SSH(client)
+	s.hosts.door = attempt.SSH(client)
 	s.q.specs[task1] = jobs.Spec{Timeout: jobs.AttemptTimeout(r.Timeout), Retry: jobs.DefaultPolicy(), Action: action}
 	l := newLife(t, s)
 	host := sshd.Host

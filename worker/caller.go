@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/worker/verdict"
 )
 
 // A caller has at most one call to the queue under way, and repeats it until it
@@ -73,7 +74,7 @@ func (c *caller) send(ctx context.Context) {
 func (c *caller) failed(err error) {
 	now := c.Clock()
 	c.call.tries++
-	c.call.next = now + pause(c.call.tries, rand.Float64())
+	c.call.next = now + verdict.Pause(c.call.tries, rand.Float64())
 	if c.call.tries == 1 || now-c.call.told >= time.Minute {
 		c.call.told = now
 		c.Log.Warn("no answer from the queue, the call will be repeated", "zone", c.zone,
@@ -91,21 +92,4 @@ func (c *caller) answered() *call {
 			"away", c.Clock()-call.sent)
 	}
 	return call
-}
-
-// The pauses between two tries of a call.
-const (
-	pauseMin = 50 * time.Millisecond
-	pauseMax = 2 * time.Second
-)
-
-// pause is how long to wait after so many failed tries: twice as long each time.
-// chance, from 0 to 1, takes away up to a quarter, so that the many children
-// that saw Redis go do not come back in one moment.
-func pause(tries int, chance float64) time.Duration {
-	d := pauseMax
-	if tries < 7 { // 50 ms << 6 is above pauseMax
-		d = min(pauseMin<<(tries-1), pauseMax)
-	}
-	return d - time.Duration(chance*float64(d)/4)
 }

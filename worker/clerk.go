@@ -8,17 +8,12 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/worker/attempt"
 	"muster/worker/verdict"
 )
 
-const (
-	// pollMin bounds how soon a free slot asks again for what is due next.
-	pollMin = 100 * time.Millisecond
-
-	// stuckAfter is how long after its deadline an attempt may take to stop. It
-	// is less than the margin of every lock.
-	stuckAfter = 2 * time.Second
-)
+// pollMin is the least time after which a free slot asks again for work.
+const pollMin = 100 * time.Millisecond
 
 // A clerk keeps the books of a worker: which jobs are in hand, what is to be
 // said about others, and the call to the queue. All of it belongs to one
@@ -31,7 +26,7 @@ type clerk struct {
 	reporter *reporter
 	orders   <-chan jobs.Order
 
-	inHand  map[jobs.Token]*attempt
+	inHand  map[jobs.Token]*attempt.Attempt
 	results []jobs.Result // not part of a call yet
 	done    int           // jobs that ended
 	next    jobs.Micros   // when there is work again, as the queue last said
@@ -45,7 +40,7 @@ type clerk struct {
 
 // lines are how the other goroutines reach the clerk.
 type lines struct {
-	finished chan ending
+	finished chan attempt.Ending
 	moved    chan struct{} // a deadline was moved on
 	stops    stops
 	voices   voices
@@ -63,13 +58,6 @@ const (
 	stopping      // what is in hand is being stopped
 )
 
-// ending is what an attempt comes to.
-type ending struct {
-	token  jobs.Token
-	result jobs.Result
-	stale  bool // it was not the latest any more: nothing is to be said
-}
-
 func newClerk(w *Worker, h jobs.Handover, m Master) *clerk {
 	return &clerk{
 		Worker: w,
@@ -80,9 +68,9 @@ func newClerk(w *Worker, h jobs.Handover, m Master) *clerk {
 		orderer:  newOrderer(w, h.Zone),
 		reporter: newReporter(m.Report),
 		orders:   m.Orders,
-		inHand:   map[jobs.Token]*attempt{},
+		inHand:   map[jobs.Token]*attempt.Attempt{},
 		lines: lines{
-			finished: make(chan ending),
+			finished: make(chan attempt.Ending),
 			moved:    make(chan struct{}, 1),
 			stops:    newStops(),
 			voices:   newVoices(),
@@ -221,7 +209,7 @@ func (c *clerk) accept(ctx context.Context, r jobs.Reply, sent time.Duration) {
 		case g.Mode != jobs.ModeLost && (c.mode != taking || ctx.Err() != nil):
 			c.results = append(c.results, verdict.Untouched(g, "the worker takes nothing new"))
 		default:
-			c.begin(ctx, newAttempt(c, g, plan), sent)
+			c.begin(ctx, c.env.New(c.calls.zone, g, plan), sent)
 		}
 	}
 	c.specs.trim()
@@ -250,21 +238,12 @@ func nap(r jobs.Reply, most time.Duration) time.Duration {
 }
 
 // begin starts an attempt.
-func (c *clerk) begin(ctx context.Context, a *attempt, sent time.Duration) {
-	ctx, a.lease = newLease(ctx, c.Clock, verdict.Deadline(sent, a.grant.Timeout))
-	a.lease.moved = c.lines.moved
-	a.halt.ctx, a.halt.cancel = context.WithCancelCause(ctx)
-	a.timed.sent, a.timed.began = sent, c.Clock()
-	a.timed.tooLate = a.lease.left() <= 0
-	c.inHand[a.grant.Token] = a
-	run := a.run
-	if a.grant.Mode.Looks() {
-		run = looker{a}.find
-	}
+func (c *clerk) begin(ctx context.Context, a *attempt.Attempt, sent time.Duration) {
+	ctx = a.Begin(ctx, sent, c.lines.moved)
+	c.inHand[a.Grant().Token] = a
 	c.lines.attempts.Go(func() {
-		defer a.lease.stop()
-		defer a.halt.cancel(nil)
-		e := run(ctx)
+		defer a.Close()
+		e := a.Run(ctx)
 		select {
 		case c.lines.finished <- e:
 		case <-c.lines.gone:
@@ -274,16 +253,16 @@ func (c *clerk) begin(ctx context.Context, a *attempt, sent time.Duration) {
 
 // ended takes the result of an attempt. Of one that was given up before, the
 // result has been said.
-func (c *clerk) ended(e ending) {
-	a := c.inHand[e.token]
+func (c *clerk) ended(e attempt.Ending) {
+	a := c.inHand[e.Token]
 	if a == nil {
 		return
 	}
-	t := a.grant.Timeout
-	c.calls.lockedTil(a.lease.until()+jobs.Margin(t), t) // a checkpoint may have moved it
-	delete(c.inHand, e.token)
-	if !e.stale {
-		c.results = append(c.results, e.result)
+	t := a.Grant().Timeout
+	c.calls.lockedTil(a.Until()+jobs.Margin(t), t) // a checkpoint may have moved it
+	delete(c.inHand, e.Token)
+	if !e.Stale {
+		c.results = append(c.results, e.Result)
 	}
 }
 
@@ -291,17 +270,17 @@ func (c *clerk) ended(e ending) {
 // which that can happen is not sound: it takes nothing more and so comes to its end.
 func (c *clerk) dropStuck() {
 	for token, a := range c.inHand {
-		if c.Clock() < a.mustEnd() || a.lease.tellNow() {
+		if c.Clock() < a.MustEnd() || a.Expire() {
 			continue
 		}
 		c.Log.Error("the job does not stop at its deadline, this worker takes no more",
-			"job", a.grant.Job, "host", a.grant.Job.Host())
-		c.calls.lockedTil(a.lease.until()+jobs.Margin(a.grant.Timeout), a.grant.Timeout)
+			"job", a.Grant().Job, "host", a.Grant().Job.Host())
+		c.calls.lockedTil(a.Until()+jobs.Margin(a.Grant().Timeout), a.Grant().Timeout)
 		delete(c.inHand, token)
 		c.lines.stuck = true
 		c.mode = max(c.mode, draining)
-		if !a.grant.Mode.Looks() {
-			c.results = append(c.results, verdict.Stuck(a.grant))
+		if !a.Grant().Mode.Looks() {
+			c.results = append(c.results, verdict.Stuck(a.Grant()))
 		}
 	}
 }
@@ -363,7 +342,7 @@ func (c *clerk) sleep() time.Duration {
 	sooner(c.stopsAt())
 	sooner(c.speakAt())
 	for _, a := range c.inHand {
-		sooner(a.mustEnd())
+		sooner(a.MustEnd())
 	}
 	return max(at-c.Clock(), 0)
 }
@@ -372,7 +351,7 @@ func (c *clerk) sleep() time.Duration {
 func (c *clerk) jobs() []jobs.ID {
 	list := []jobs.ID{}
 	for _, a := range c.inHand {
-		list = append(list, a.grant.Job)
+		list = append(list, a.Grant().Job)
 	}
 	for _, r := range c.results {
 		list = append(list, r.Job)
@@ -390,10 +369,10 @@ func (c *clerk) jobs() []jobs.ID {
 // that waits for Redis can wait for ever, and must not get the worker killed. Nor
 // must a job that came too late and is on its way back.
 func (c *clerk) report(ready bool) jobs.Report {
-	r := jobs.Report{Ready: ready, Jobs: c.jobs(), Done: c.done, Doubt: c.agreed.Why()}
+	r := jobs.Report{Ready: ready, Jobs: c.jobs(), Done: c.done, Doubt: c.env.Agreed.Why()}
 	for _, a := range c.inHand {
-		if !a.timed.tooLate {
-			r.Deadline = max(r.Deadline, a.lease.until())
+		if !a.TooLate() {
+			r.Deadline = max(r.Deadline, a.Until())
 		}
 	}
 	return r

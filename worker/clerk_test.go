@@ -14,6 +14,7 @@ import (
 	"muster/fleet"
 	"muster/fleet/remote"
 	"muster/jobs"
+	"muster/worker/attempt"
 	"muster/worker/verdict"
 )
 
@@ -216,25 +217,9 @@ func checkPauses(t *testing.T, times []time.Time) {
 	t.Helper()
 	for i := range min(len(times)-3, 50) {
 		gap := times[i+1].Sub(times[i]) - time.Millisecond
-		if least, most := pause(i+1, 1), pause(i+1, 0); gap < least || gap > most {
+		if least, most := verdict.Pause(i+1, 1), verdict.Pause(i+1, 0); gap < least || gap > most {
 			t.Errorf("pause %d = %s, want %s to %s", i+1, gap, least, most)
 		}
-	}
-}
-
-func TestPausesGrowToTwoSeconds(t *testing.T) {
-	t.Parallel()
-	var got []time.Duration
-	for _, n := range []int{1, 2, 3, 6, 7, 8, 1000, 1 << 40} {
-		got = append(got, pause(n, 0).Round(time.Millisecond))
-	}
-	want := []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond,
-		1600 * time.Millisecond, 2 * time.Second, 2 * time.Second, 2 * time.Second, 2 * time.Second}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("pauses (-want +got):\n%s", diff)
-	}
-	if got := pause(8, 1); got != 1500*time.Millisecond {
-		t.Errorf("least pause = %s, want 1.5s", got)
 	}
 }
 
@@ -405,7 +390,8 @@ func TestTheLastWordsHaveABound(t *testing.T) {
 func TestAStopBeforeTheStartGivesAllBack(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		g := s.q.grant(task1, host(1))
-		w, err := New(s.cfg, Doors{Queue: s.q, Times: s.times, Dial: s.hosts.connect, Clock: s.clock, Log: s.log})
+		w, err := New(s.cfg, Doors{Queue: s.q, Times: s.times, Clock: s.clock, Log: s.log,
+			Steps: attempt.Doors{Queue: s.q, Dial: s.hosts.connect}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/testkit/sshtest"
+	"muster/worker/attempt"
 )
 
 // wall stands between a worker and a real sshd: it lets nobody through as long as a file of
@@ -133,7 +134,7 @@ func realLife(t *testing.T, sshd sshtest.SSHD, want string) (*life, *wall) {
 	s := &stand{t: t, q: newQueue(t), hosts: newHosts(), cfg: Default(), log: hclog.NewNullLogger(),
 		bootClock: bootClock{zero: time.Now()}, times: &fakeTimes{}}
 	s.cfg.RecordDir = cfg.RecordDir
-	s.hosts.door = SSH(client)
+	s.hosts.door = attempt.SSH(client)
 	s.reads(walled, map[string]string{"rules": w.rules, "want": want})
 	spec := s.q.specs[task1]
 	spec.Created = jobs.MicrosOf(time.Now())

@@ -29,6 +29,6 @@
 // It starts no processes and knows neither Redis nor SSH: both are interfaces
 // that it declares. It never reads the wall clock.
 //
-// Floor 4: may import jobs, fleet, fleet/remote, scripts, windows,
-// worker/agreed, worker/said, worker/kinds, worker/verdict.
+// Floor 5: may import fleet/remote, jobs, worker/agreed, worker/attempt, worker/said,
+// worker/verdict.
 package worker

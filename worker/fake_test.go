@@ -23,6 +23,7 @@ import (
 	"muster/internal/seal"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/attempt"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -304,11 +305,11 @@ func (q *fakeQueue) only(id jobs.ID) jobs.Result {
 // fakeHosts are the hosts. By default all of them are there and every step takes
 // a second and succeeds.
 type fakeHosts struct {
-	door   func(ctx context.Context, h fleet.Host) (Conn, error) // to real hosts; nil: to these
+	door   func(ctx context.Context, h fleet.Host) (attempt.Conn, error) // to real hosts; nil: to these
 	dial   func(ctx context.Context, h fleet.Host) error
 	run    func(ctx context.Context, h fleet.Host, c remote.Command) (remote.Result, error)
 	upload func(ctx context.Context, h fleet.Host, u remote.Upload) error
-	kin    Kin // who is in which group
+	kin    attempt.Kin // who is in which group
 	mark   func(h fleet.Host, m remote.Marker) (remote.Marking, error)
 
 	mu     sync.Mutex // guards all below
@@ -345,7 +346,7 @@ func fault(k remote.Kind, sent bool, err error) error {
 	return &remote.Error{Op: op, Host: "fw1", Addr: "127.0.0.1:22", Kind: k, Sent: sent, Err: err}
 }
 
-func (f *fakeHosts) connect(ctx context.Context, h fleet.Host) (Conn, error) {
+func (f *fakeHosts) connect(ctx context.Context, h fleet.Host) (attempt.Conn, error) {
 	if f.door != nil {
 		return f.door(ctx, h)
 	}
@@ -498,9 +499,10 @@ func (s *stand) start(grants ...jobs.Grant) {
 
 func (s *stand) startWith(h jobs.Handover) {
 	s.t.Helper()
-	w, err := New(s.cfg, Doors{Queue: s.q, Times: s.times, Kin: s.hosts.kin, Dial: s.hosts.connect,
-		Clock: s.clock, Log: s.log, Blobs: s.blobs, Unseal: s.unseal, Committed: s.committed, Answer: s.answer,
-		Synchronised: func() error { return s.times.ntp }})
+	w, err := New(s.cfg, Doors{Queue: s.q, Times: s.times, Clock: s.clock, Log: s.log,
+		Steps: attempt.Doors{Queue: s.q, Kin: s.hosts.kin, Dial: s.hosts.connect, Blobs: s.blobs,
+			Unseal: s.unseal, Committed: s.committed, Answer: s.answer,
+			Synchronised: func() error { return s.times.ntp }}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/worker"
+	"muster/worker/attempt"
 )
 
 const gatedBook = `
@@ -102,8 +103,8 @@ func workOn(t *testing.T, q *queuetest.Queue, request string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := worker.New(worker.Default(), worker.Doors{Queue: q, Times: q, Dial: worker.SSH(client),
-		Clock: proc.Boot, Log: hclog.NewNullLogger()})
+	w, err := worker.New(worker.Default(), worker.Doors{Queue: q, Times: q,
+		Steps: attempt.Doors{Queue: q, Dial: attempt.SSH(client)}, Clock: proc.Boot, Log: hclog.NewNullLogger()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,12 @@ import (
 	"muster/jobs"
 )
 
+// Orderer reorders an overloaded queue.
+type Orderer interface {
+	// Reorder makes the order of the overdue jobs fair, if that is worth it and nobody else does.
+	Reorder(ctx context.Context, zone string, o jobs.Overload) (jobs.Reordering, error)
+}
+
 // orderer makes an overloaded queue fair, beside the work: who meets a job that
 // comes late tries, and the one that gets to it reorders while the others go on
 // emptying the queue. At most one walk at a time.

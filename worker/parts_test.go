@@ -1,20 +1,14 @@
 package worker
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"muster/jobs"
-	"muster/worker/verdict"
 )
 
 func TestConfigTellsAllMistakes(t *testing.T) {
@@ -48,88 +42,6 @@ func TestAHandoverMustSayWhoTheWorkerIs(t *testing.T) {
 			t.Errorf("%+v was accepted", h)
 		}
 	}
-}
-
-func TestBounds(t *testing.T) {
-	t.Parallel()
-	const s = time.Second
-	for _, tt := range []struct{ timeout, left, want time.Duration }{
-		{20 * s, 60 * s, 20 * s},
-		{20 * s, 26 * s, 20 * s},
-		{20 * s, 25*s + 900*time.Millisecond, 19 * s},
-		{20 * s, 11 * s, 5 * s},
-		{20 * s, 11*s - 1, 0},
-		{2 * s, 12 * s, 2 * s},
-		{2 * s, 10 * s, 0},
-		{20 * s, -s, 0},
-	} {
-		got, ok := verdict.Bound(tt.timeout, tt.left)
-		if got != tt.want || ok != (tt.want > 0) {
-			t.Errorf("bound(%s, %s) = %s, %t, want %s", tt.timeout, tt.left, got, ok, tt.want)
-		}
-	}
-}
-
-// A step that starts within its lease is over on the host before the lock ends.
-func TestNoStepOutlivesItsLock(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		step := time.Duration(rapid.Int64Range(int64(verdict.BoundMin), int64(time.Hour)).Draw(t, "step"))
-		late := time.Duration(rapid.Int64Range(0, int64(2*time.Minute)).Draw(t, "late"))
-		timeout := jobs.AttemptTimeout(step)
-		end := verdict.Deadline(0, timeout)
-		b, ok := verdict.Bound(step, end-late)
-		if ok && late+b+jobs.KillGrace+verdict.AnswerTime > end {
-			t.Fatalf("bound %s after %s is over behind the deadline %s", b, late, end)
-		}
-		if late < jobs.ConnectAllowance-3*time.Second && (!ok || b != step) {
-			t.Fatalf("the step was cut to %s of %s after only %s", b, step, late)
-		}
-		if end+jobs.Margin(timeout) > timeout {
-			t.Fatalf("deadline %s is later than the margin before %s", end, timeout)
-		}
-	})
-}
-
-func TestLeases(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		boot := time.Now()
-		var asleep atomic.Int64 // what timers of Go do not see
-		clock := func() time.Duration { return time.Since(boot) + time.Duration(asleep.Load()) }
-
-		ctx, l := newLease(t.Context(), clock, 20*time.Second)
-		time.Sleep(15 * time.Second)
-		l.extend(40 * time.Second)
-		time.Sleep(24 * time.Second)
-		synctest.Wait()
-		if ctx.Err() != nil {
-			t.Fatal("ended before its end")
-		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if err := context.Cause(ctx); !errors.Is(err, verdict.ErrOverdue) {
-			t.Errorf("at the end: %v", err)
-		}
-		l.stop()
-
-		ctx, l = newLease(t.Context(), clock, time.Hour)
-		time.Sleep(time.Second)
-		asleep.Store(int64(2 * time.Hour))
-		time.Sleep(clockCheck)
-		synctest.Wait()
-		if err := context.Cause(ctx); !errors.Is(err, verdict.ErrOverdue) {
-			t.Errorf("after a sleep of the machine: %v", err)
-		}
-		l.stop()
-
-		ctx, l = newLease(t.Context(), clock, clock()+time.Hour)
-		l.stop()
-		if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("after stop: %v", err)
-		}
-		time.Sleep(2 * time.Hour) // no timer is left that would touch it
-	})
 }
 
 func TestAReportThatReplacesTheFirstIsTheFirst(t *testing.T) {
@@ -211,7 +123,7 @@ func TestSpecsAreKeptAsLongAsTheyAreUsed(t *testing.T) {
 	}
 	s.add(many)
 	for i := range many {
-		if p, ok := s.get(i); !ok || p.err != nil || len(p.book.Steps) != 1 {
+		if p, ok := s.get(i); !ok || p.Err != nil || len(p.Book.Steps) != 1 {
 			t.Errorf("%s: %+v, %t", i, p, ok)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/worker"
+	"muster/worker/attempt"
 )
 
 const book = `
@@ -170,7 +171,8 @@ func run(t *testing.T, q *queuetest.Queue) {
 	}
 	cfg := worker.Default()
 	cfg.Slots = 8
-	w, err := worker.New(cfg, worker.Doors{Queue: q, Times: q, Dial: worker.SSH(client), Clock: proc.Boot,
+	w, err := worker.New(cfg, worker.Doors{Queue: q, Times: q,
+		Steps: attempt.Doors{Queue: q, Dial: attempt.SSH(client)}, Clock: proc.Boot,
 		Log: hclog.NewNullLogger()})
 	if err != nil {
 		t.Fatal(err)

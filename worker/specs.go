@@ -6,23 +6,16 @@ import (
 	"slices"
 
 	"muster/jobs"
-	"muster/scripts"
+	"muster/worker/attempt"
 )
 
 // specsMax is how many tasks' specs are kept. A worker takes turns between a few
 // tasks; a spec it forgot comes again with the next job of its task.
 const specsMax = 16
 
-// plan is what a task wants, ready to be worked on.
-type plan struct {
-	spec jobs.Spec
-	book scripts.Frozen
-	err  error // the runbook cannot be read
-}
-
 // specs keeps the plans of the tasks that were met last.
 type specs struct {
-	plans map[jobs.TaskID]plan
+	plans map[jobs.TaskID]attempt.Plan
 	order []jobs.TaskID // least recently used first
 }
 
@@ -30,14 +23,14 @@ type specs struct {
 // all jobs of an answer find the plan of their task.
 func (s *specs) add(news map[jobs.TaskID]jobs.Spec) {
 	if s.plans == nil {
-		s.plans = map[jobs.TaskID]plan{}
+		s.plans = map[jobs.TaskID]attempt.Plan{}
 	}
 	for id, spec := range news {
-		p := plan{spec: spec}
-		if err := json.Unmarshal(spec.Action, &p.book); err != nil {
-			p.err = fmt.Errorf("the runbook of task %s cannot be read: %w", id, err)
-		} else if len(p.book.Steps) == 0 {
-			p.err = fmt.Errorf("the runbook of task %s has no steps", id)
+		p := attempt.Plan{Spec: spec}
+		if err := json.Unmarshal(spec.Action, &p.Book); err != nil {
+			p.Err = fmt.Errorf("the runbook of task %s cannot be read: %w", id, err)
+		} else if len(p.Book.Steps) == 0 {
+			p.Err = fmt.Errorf("the runbook of task %s has no steps", id)
 		}
 		s.plans[id] = p
 		s.use(id)
@@ -45,7 +38,7 @@ func (s *specs) add(news map[jobs.TaskID]jobs.Spec) {
 }
 
 // get finds the plan of a task.
-func (s *specs) get(id jobs.TaskID) (plan, bool) {
+func (s *specs) get(id jobs.TaskID) (attempt.Plan, bool) {
 	p, ok := s.plans[id]
 	if ok {
 		s.use(id)

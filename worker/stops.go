@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/worker/attempt"
 	"muster/worker/verdict"
 )
 
-// stopsEvery is how often a worker asks which of its jobs are to be stopped, once
-// the first of them is so old. With the time that stopping takes, an operator's
-// cancel is obeyed within five seconds; a job that is shorter costs no question.
-const stopsEvery = time.Second
+// stopsEvery is the time between two questions which jobs are to be stopped, and the age of a job
+// at the first one: a job that is shorter costs no question. With the time that stopping takes, a
+// worker obeys the cancel of an operator within five seconds.
+const stopsEvery = attempt.OrdersEvery
 
 // stops is the question which jobs are to be stopped. It belongs to the clerk, but
 // for the call itself. A call without an answer is not repeated: the next one asks
@@ -49,8 +50,8 @@ func (c *clerk) stopsAt() time.Duration {
 	}
 	oldest := time.Duration(0)
 	for _, a := range c.inHand {
-		if verdict.StoppedBy(a.halt.ctx) == nil && (oldest == 0 || a.timed.began < oldest) {
-			oldest = a.timed.began
+		if !a.Stopped() && (oldest == 0 || a.Began() < oldest) {
+			oldest = a.Began()
 		}
 	}
 	if oldest == 0 {
@@ -69,7 +70,7 @@ func (c *clerk) askForStops(ctx context.Context) {
 	s.asked, s.asking = c.Clock(), true
 	var ids []jobs.ID
 	for _, a := range c.inHand {
-		ids = append(ids, a.grant.Job)
+		ids = append(ids, a.Grant().Job)
 	}
 	ctx, s.cancel = context.WithTimeout(ctx, c.cfg.Call)
 	s.calls.Go(func() {
@@ -92,10 +93,10 @@ func (c *clerk) halt(answer stopsAnswer) {
 		return
 	}
 	for _, a := range c.inHand {
-		note, ok := answer.notes[a.grant.Job]
-		if ok && verdict.StoppedBy(a.halt.ctx) == nil {
-			c.Log.Info("the job is cancelled and will be stopped", "job", a.grant.Job, "note", note)
-			a.halt.cancel(&verdict.StopOrder{Note: note})
+		note, ok := answer.notes[a.Grant().Job]
+		if ok && !a.Stopped() {
+			c.Log.Info("the job is cancelled and will be stopped", "job", a.Grant().Job, "note", note)
+			a.Stop(&verdict.StopOrder{Note: note})
 		}
 	}
 }

@@ -68,8 +68,8 @@ func (c *clerk) speakAt() time.Duration {
 	}
 	oldest := time.Duration(0)
 	for _, a := range c.inHand {
-		if oldest == 0 || a.timed.began < oldest {
-			oldest = a.timed.began
+		if oldest == 0 || a.Began() < oldest {
+			oldest = a.Began()
 		}
 	}
 	if oldest == 0 {
@@ -103,8 +103,8 @@ func (c *clerk) speak(ctx context.Context) {
 func (c *clerk) speeches() []jobs.Speech {
 	var old []*said.Voice
 	for _, a := range c.inHand {
-		if c.Clock()-a.timed.began >= voicesAfter {
-			old = append(old, a.said.Live)
+		if c.Clock()-a.Began() >= voicesAfter {
+			old = append(old, a.Voice())
 		}
 	}
 	slices.SortFunc(old, func(x, y *said.Voice) int { return cmp.Compare(x.Turn, y.Turn) })
@@ -135,8 +135,8 @@ func (c *clerk) spoke(answer voicesAnswer) {
 	}
 	for _, a := range c.inHand {
 		for _, id := range answer.mute {
-			if a.grant.Job == id {
-				a.said.Live.Silence()
+			if a.Grant().Job == id {
+				a.Voice().Silence()
 			}
 		}
 	}

@@ -5,16 +5,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
-	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/internal/seal"
 	"muster/jobs"
 	"muster/worker/agreed"
+	"muster/worker/attempt"
 )
 
 // Config says how a worker works.
@@ -82,88 +80,36 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Queue is what a worker needs of the queue. An error of a call means that
-// there was no answer: the call may have been carried out or not.
+// Queue hands out jobs and takes their results. An error of a call means that there was no answer:
+// the queue may have carried out the call or not.
 type Queue interface {
 	// Step says what became of jobs and asks for new ones.
 	Step(ctx context.Context, zone string, s jobs.Step) (jobs.Reply, error)
 
-	// Checkpoint asks whether a further step of a job may start.
-	Checkpoint(ctx context.Context, zone string, c jobs.Checkpoint) (jobs.Verdict, error)
-
-	// Stops tells which of these jobs an operator cancelled, and of each who and why.
+	// Stops returns the notes of those of these jobs that are cancelled: who cancelled, and why.
 	Stops(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]string, error)
 
-	// Reorder makes what is overdue fair, if it is worth it and nobody else does.
-	Reorder(ctx context.Context, zone string, o jobs.Overload) (jobs.Reordering, error)
-
 	Listener
-	Gates
+	Orderer
 }
 
-// Gates is where a worker learns how a person has answered.
-type Gates interface {
-	// Gate returns the answer to a gate of a job; without a word nobody has answered.
-	Gate(ctx context.Context, zone string, id jobs.ID, step int) (jobs.GateAnswer, error)
-
-	// CloseGate ends the wait at a gate of a job, unless somebody has answered.
-	CloseGate(ctx context.Context, zone string, id jobs.ID, step int) (jobs.GateAnswer, error)
-}
-
-// Conn is a connection to a host. Its errors are those of package remote.
-type Conn interface {
-	Run(ctx context.Context, c remote.Command) (remote.Result, error)
-	Upload(ctx context.Context, u remote.Upload) error
-	Mark(ctx context.Context, m remote.Marker) (remote.Marking, error)
-	Close() error
-}
-
-// Doors are the ways of a worker to the world around it. All must be there, but for Log, Blobs,
-// Answer, Unseal and Synchronised.
+// Doors are the ways of a worker to the world around it. All must be there, but for Log.
 type Doors struct {
 	Queue Queue
 	Times agreed.Times
-	Kin   Kin
-	Dial  func(ctx context.Context, h fleet.Host) (Conn, error)
+	Steps attempt.Doors
 	Clock func() time.Duration // CLOCK_BOOTTIME
-
-	// Committed is when a task was committed, by the clock of Redis; nil: nobody knows.
-	Committed func(ctx context.Context, zone string, task jobs.TaskID) (jobs.Micros, error)
-
-	// Answer tells what a host said of a job that ended unknown; nil: nobody wants to know.
-	Answer func(ctx context.Context, zone string, r jobs.Reading) error
-	Log    hclog.Logger
-
-	// Blobs opens a stored content of so many bytes by its SHA-256. nil: there are none.
-	Blobs func(ctx context.Context, sum string, size int64) (io.ReadSeekCloser, error)
-
-	// Unseal opens a secret argument of a task. nil: this node cannot.
-	Unseal func(task, argument, sealed string) (seal.Text, error)
-
-	// Synchronised says why the clock of this machine may be wrong; nil: it is kept right.
-	Synchronised func() error
-}
-
-// SSH makes connections with a client of package remote.
-func SSH(client *remote.Client) func(context.Context, fleet.Host) (Conn, error) {
-	return func(ctx context.Context, h fleet.Host) (Conn, error) {
-		conn, err := client.Connect(ctx, h)
-		if err != nil {
-			return nil, err // not conn: a nil *remote.Conn is no nil Conn
-		}
-		return conn, nil
-	}
+	Log   hclog.Logger
 }
 
 // Worker works on the jobs of one zone, as one child of a master.
 type Worker struct {
 	cfg Config
 	Doors
-	agreed *agreed.Agreed
-	groups groups
+	env *attempt.Env
 }
 
-// New makes a worker, or tells all that is wrong with c.
+// New makes a worker, or returns all that is wrong with c.
 func New(c Config, d Doors) (*Worker, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
@@ -171,7 +117,12 @@ func New(c Config, d Doors) (*Worker, error) {
 	if d.Log == nil {
 		d.Log = hclog.NewNullLogger()
 	}
-	return &Worker{cfg: c, Doors: d, agreed: agreed.New(d.Times, d.Clock)}, nil
+	env := &attempt.Env{
+		Config: attempt.Config{Call: c.Call, OutputMax: c.OutputMax, RecordDir: c.RecordDir,
+			RequireNTP: c.RequireNTP},
+		Doors: d.Steps, Agreed: agreed.New(d.Times, d.Clock), Clock: d.Clock, Log: d.Log,
+	}
+	return &Worker{cfg: c, Doors: d, env: env}, nil
 }
 
 // Master is the line to the master that started this worker.
@@ -198,7 +149,8 @@ func (w *Worker) Run(ctx context.Context, h jobs.Handover, m Master) error {
 	}
 	c := newClerk(w, h, m)
 	err := c.work(ctx, h)
-	bye := jobs.Report{Jobs: c.jobs(), Done: c.done, Bye: true, Next: c.next, Doubt: c.agreed.Why()}
+	bye := jobs.Report{Jobs: c.jobs(), Done: c.done, Bye: true, Next: c.next,
+		Doubt: c.env.Agreed.Why()}
 	if err != nil {
 		bye.Error = err.Error()
 	}

@@ -1,4 +1,4 @@
 // Package books has the commands about runbooks and blobs.
 //
-// Floor 6: may import cli/submit and below.
+// Floor 7: may import cli/submit and below.
 package books

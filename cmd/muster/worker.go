@@ -24,6 +24,7 @@ import (
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/work"
 	"muster/worker"
+	"muster/worker/attempt"
 	"muster/worker/cache"
 )
 
@@ -81,11 +82,12 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	held := doors{work.NewWork(q), care.NewFair(q)}
-	w, err := worker.New(cfg.Worker, worker.Doors{Queue: held, Kin: work.NewKin(q),
-		Times:     agreements{hub.NewTimetable(q), hub.NewEstimates(q), q},
-		Committed: held.Committed, Answer: held.AnswerAsk, Dial: worker.SSH(client),
-		Clock: proc.Boot, Log: log, Blobs: cache.New(cfg.Cache, blobs.NewStore(q)).Open,
-		Unseal: unseal(cfg.SecretsKey), Synchronised: proc.ClockKept})
+	w, err := worker.New(cfg.Worker, worker.Doors{Queue: held, Clock: proc.Boot, Log: log,
+		Times: agreements{hub.NewTimetable(q), hub.NewEstimates(q), q},
+		Steps: attempt.Doors{Queue: held, Kin: work.NewKin(q), Committed: held.Committed,
+			Answer: held.AnswerAsk, Dial: attempt.SSH(client),
+			Blobs:  cache.New(cfg.Cache, blobs.NewStore(q)).Open,
+			Unseal: unseal(cfg.SecretsKey), Synchronised: proc.ClockKept}})
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}

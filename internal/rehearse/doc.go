@@ -5,5 +5,5 @@
 // worker takes the job, attempt by attempt, from a queue of one job, in pretended time. Only
 // the host is made up: each step gets the answers that the case says.
 //
-// Floor 5: may import worker, scripts, jobs, fleet/remote and what is below.
+// Floor 6: may import worker, scripts, jobs, fleet/remote and what is below.
 package rehearse

@@ -17,6 +17,7 @@ import (
 	"muster/scripts"
 	"muster/windows"
 	"muster/worker"
+	"muster/worker/attempt"
 )
 
 const (
@@ -196,14 +197,15 @@ func (p *rehearsal) attempt(ctx context.Context, g jobs.Grant, spec jobs.Spec, k
 	p.at(g.Step)
 	results := p.results
 	w, err := worker.New(worker.Default(), worker.Doors{Queue: p, Times: p,
-		Dial: func(ctx context.Context, h fleet.Host) (worker.Conn, error) {
+		Steps: attempt.Doors{Queue: p, Unseal: k.Open, Dial: func(ctx context.Context, h fleet.Host) (
+			attempt.Conn, error) {
 			c, err := p.dial(ctx, h)
 			if err != nil {
 				return nil, err
 			}
 			return c, nil
-		},
-		Clock: func() time.Duration { return p.clock }, Unseal: k.Open})
+		}},
+		Clock: func() time.Duration { return p.clock }})
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ var importSamples = []sample{
 	{
 		rule: "floors", name: "up",
 		files: map[string]string{"jobs/a.go": imports("jobs", "muster/worker")},
-		want:  []string{"jobs/a.go:3: worker: floor 1 imports floor 4"},
+		want:  []string{"jobs/a.go:3: worker: floor 1 imports floor 5"},
 	},
 	{
 		rule: "floors", name: "a sibling",

@@ -42,3 +42,20 @@ func Bound(timeout, left time.Duration) (d time.Duration, ok bool) {
 	}
 	return r.Truncate(time.Second), true
 }
+
+// The pauses between two tries of a call to the queue.
+const (
+	pauseMin = 50 * time.Millisecond
+	pauseMax = 2 * time.Second
+)
+
+// Pause returns the pause after so many failed tries of a call to the queue: twice as long each
+// time. chance, from 0 to 1, takes away up to a quarter, so that the many children that saw Redis
+// go do not come back in one moment.
+func Pause(tries int, chance float64) time.Duration {
+	d := pauseMax
+	if tries < 7 { // 50 ms << 6 is above pauseMax
+		d = min(pauseMin<<(tries-1), pauseMax)
+	}
+	return d - time.Duration(chance*float64(d)/4)
+}

@@ -1,4 +1,4 @@
-package worker
+package attempt
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // A clearance asks the queue whether the steps of an attempt may start.
-type clearance struct{ at *attempt }
+type clearance struct{ at *Attempt }
 
 // The answers of the queue that keep a step from starting.
 var (
@@ -48,14 +48,14 @@ func (c clearance) Refused(ctx context.Context, action scripts.Action, err error
 // mayStart asks the queue, if that is necessary, whether the next step may start. If it may not,
 // mayStart returns the end of the attempt; or look, if the host is to be asked about an earlier
 // attempt at the step, which is done also when nothing may start any more.
-func (c clearance) mayStart(ctx context.Context, action scripts.Action) (look bool, end *ending) {
+func (c clearance) mayStart(ctx context.Context, action scripts.Action) (look bool, end *Ending) {
 	asks, f := c.at.records().asks(action), c.at.with(action)
 	switch {
 	case f.Order != nil:
 		if asks {
 			return true, nil
 		}
-		return false, &ending{result: f.NotStarted(verdict.Hindrance{})}
+		return false, &Ending{Result: f.NotStarted(verdict.Hindrance{})}
 	case !asks && !c.needsGo(action):
 		return false, nil
 	}
@@ -64,11 +64,11 @@ func (c clearance) mayStart(ctx context.Context, action scripts.Action) (look bo
 	case asks && verdict.StoppedBy(c.at.halt.ctx) != nil:
 		return true, nil
 	case err != nil:
-		return false, &ending{result: c.noGo(ctx, action, err)}
+		return false, &Ending{Result: c.noGo(ctx, action, err)}
 	case v == jobs.Stale:
-		return false, &ending{stale: true}
+		return false, &Ending{Stale: true}
 	case v != jobs.Go && !asks:
-		return false, &ending{result: c.notAllowed(action)}
+		return false, &Ending{Result: c.notAllowed(action)}
 	}
 	return v != jobs.Go, nil
 }
@@ -78,7 +78,7 @@ func (c clearance) mayStart(ctx context.Context, action scripts.Action) (look bo
 // time. The take of a lost job was no go: such a job is handed out also if it was cancelled, and
 // with the rest of the lock of its last attempt.
 func (c clearance) needsGo(action scripts.Action) bool {
-	return c.at.step > c.at.grant.Step || c.at.worker.Clock()-c.at.timed.sent > verdict.GoTime ||
+	return c.at.step > c.at.grant.Step || c.at.env.Clock()-c.at.timed.sent > verdict.GoTime ||
 		c.at.grant.Mode == jobs.ModeLost ||
 		verdict.Room(c.at.lease.left()) < max(action.Timeout, verdict.BoundMin)
 }
@@ -92,7 +92,7 @@ func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 	}
 	c.at.memory.Told = c.at.memory.Told || question.Saved != ""
 	for tries := 1; ; tries++ {
-		sent := c.at.worker.Clock()
+		sent := c.at.env.Clock()
 		v, err := c.ask(ctx, question)
 		if err == nil {
 			if v == jobs.Go {
@@ -101,7 +101,7 @@ func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 			}
 			return v, nil
 		}
-		timer := time.NewTimer(pause(tries, rand.Float64()))
+		timer := time.NewTimer(verdict.Pause(tries, rand.Float64()))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -113,10 +113,10 @@ func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 
 // ask asks once.
 func (c clearance) ask(ctx context.Context, q jobs.Checkpoint) (jobs.Verdict, error) {
-	within := min(c.at.worker.cfg.Call, c.at.lease.left())
+	within := min(c.at.env.Config.Call, c.at.lease.left())
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	v, err := c.at.worker.Queue.Checkpoint(ctx, c.at.zone, q)
+	v, err := c.at.env.Queue.Checkpoint(ctx, c.at.zone, q)
 	return v, verdict.NoAnswer(err, within)
 }
 
@@ -155,6 +155,9 @@ func (c clearance) notAllowed(action scripts.Action) jobs.Result {
 	return c.at.with(action).NotStarted(verdict.Hindrance{})
 }
 
-// orderTime is how long an attempt at a lost job waits to hear that it was cancelled, once the
-// queue has said that nothing more may start.
-const orderTime = 3 * stopsEvery
+// OrdersEvery is the time after which a worker asks again which of its jobs are cancelled.
+const OrdersEvery = time.Second
+
+// orderTime is the time for which an attempt at a lost job waits to hear that it was cancelled,
+// once the queue has said that nothing more may start.
+const orderTime = 3 * OrdersEvery

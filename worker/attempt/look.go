@@ -1,4 +1,4 @@
-package worker
+package attempt
 
 import (
 	"context"
@@ -19,16 +19,16 @@ import (
 const glanceTime = 15 * time.Second
 
 // A looker looks at the record of a job that has ended.
-type looker struct{ *attempt }
+type looker struct{ *Attempt }
 
 // find looks, and tells the queue what it found. There is no result: the job has ended. Who
 // cannot tell the queue leaves it at that, and the order is handed out again.
-func (l looker) find(ctx context.Context) ending {
+func (l looker) find(ctx context.Context) Ending {
 	defer l.hangUp()
-	over := ending{token: l.grant.Token, stale: true}
+	over := Ending{Token: l.grant.Token, Stale: true}
 	defer func() {
 		if p := recover(); p != nil {
-			l.worker.Log.Error("panic while a host was asked", "job", l.grant.Job, "panic", p)
+			l.env.Log.Error("panic while a host was asked", "job", l.grant.Job, "panic", p)
 		}
 	}()
 	r := l.read(ctx)
@@ -36,18 +36,18 @@ func (l looker) find(ctx context.Context) ending {
 		return over // the worker was stopped
 	}
 	r.Job, r.Token, r.Words = l.grant.Job, l.grant.Token, verdict.OneLine(r.Words)
-	tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.worker.cfg.Call)
+	tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.env.Config.Call)
 	defer cancel()
-	if l.worker.Answer == nil {
+	if l.env.Answer == nil {
 		return over
 	}
-	if err := l.worker.Answer(tell, l.zone, r); err != nil {
-		l.worker.Log.Warn("what a host said of a job was not taken", "job", l.grant.Job,
+	if err := l.env.Answer(tell, l.zone, r); err != nil {
+		l.env.Log.Warn("what a host said of a job was not taken", "job", l.grant.Job,
 			"answer", r.Answer,
 			"error", err)
 		return over
 	}
-	l.worker.Log.Info("a host was asked how a job ended", "job", l.grant.Job, "answer", r.Answer,
+	l.env.Log.Info("a host was asked how a job ended", "job", l.grant.Job, "answer", r.Answer,
 		"words", r.Words)
 	return over
 }
@@ -76,17 +76,17 @@ func (l looker) action() (action scripts.Action, why string) {
 	g := l.grant
 	switch {
 	case g.Host == nil:
-		return action, "the host is not in inventory version " + l.plan.spec.Inventory
-	case l.plan.err != nil:
-		return action, l.plan.err.Error()
-	case g.Step < 0 || g.Step >= len(l.plan.book.Steps):
+		return action, "the host is not in inventory version " + l.plan.Spec.Inventory
+	case l.plan.Err != nil:
+		return action, l.plan.Err.Error()
+	case g.Step < 0 || g.Step >= len(l.plan.Book.Steps):
 		return action, fmt.Sprintf("the job ended at step %d of a runbook with %d steps", g.Step+1,
-			len(l.plan.book.Steps))
+			len(l.plan.Book.Steps))
 	}
 	if err := l.unseal(); err != nil {
 		return action, "its secrets cannot be covered in what the host says: " + err.Error()
 	}
-	action, err := l.plan.book.Step(g.Step, *g.Host, l.context())
+	action, err := l.plan.Book.Step(g.Step, *g.Host, l.context())
 	switch {
 	case err != nil:
 		return action, err.Error()
@@ -106,8 +106,8 @@ func (l looker) glance(ctx context.Context, action scripts.Action,
 	record := l.records().Numbered(l.memory.Again)
 	record.Again, record.Look, record.Glance, record.Marked = true, true, true, false
 	record.Peek = l.grant.Mode == jobs.ModePeek
-	if len(l.plan.book.Steps) > 1 {
-		notes{l.attempt}.Remark(action.Name, "")
+	if len(l.plan.Book.Steps) > 1 {
+		notes{l.Attempt}.Remark(action.Name, "")
 	}
 	run := l.records().Run(action, record)
 	l.said.Begins(run)
@@ -119,7 +119,7 @@ func (l looker) glance(ctx context.Context, action scripts.Action,
 			run.Token = *began
 			l.said.TakeOver(run)
 		}})
-	notes{l.attempt}.Hear(&f.Result)
+	notes{l.Attempt}.Hear(&f.Result)
 	return l.fresh(f)
 }
 
@@ -205,10 +205,10 @@ func exitOf(f verdict.Evidence) *int {
 // not have been done.
 func (l looker) rest(f verdict.Evidence) jobs.Result {
 	well := f.StepWords()
-	step := course{l.attempt}
+	step := course{l.Attempt}
 	step.GoOn(f.Finding().Saved)
 	for ; l.step < l.until(); step.GoOn(nil) {
-		next, err := l.plan.book.Step(l.step, *l.grant.Host, l.context())
+		next, err := l.plan.Book.Step(l.step, *l.grant.Host, l.context())
 		if err == nil && next.Skip != "" {
 			continue
 		}
@@ -225,9 +225,9 @@ func (l looker) stepNeverBegan(ctx context.Context, f verdict.Evidence) jobs.Res
 	if f.Step == 0 {
 		text += ": nothing of the job ran"
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.worker.cfg.Call)
+	ctx, cancel := context.WithTimeout(ctx, l.env.Config.Call)
 	defer cancel()
-	notes, err := l.worker.Queue.Stops(ctx, l.zone, []jobs.ID{l.grant.Job})
+	notes, err := l.env.Queue.Stops(ctx, l.zone, []jobs.ID{l.grant.Job})
 	if note := notes[l.grant.Job]; err == nil && note != "" && l.memory.Failed == nil {
 		return f.EndOf(jobs.Cancelled, jobs.ClassNone, verdict.Shortened(note, verdict.NoteMax)+"; "+text)
 	}

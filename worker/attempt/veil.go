@@ -1,4 +1,4 @@
-package worker
+package attempt
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"muster/fleet"
 	"muster/fleet/remote"
 	"muster/internal/seal"
-	"muster/jobs"
 	"muster/scripts"
 )
 
@@ -36,21 +35,6 @@ type hidden struct {
 	veil  veil
 }
 
-// unseal opens the secrets of the job.
-func (a *attempt) unseal() error {
-	var err error
-	a.secrets.texts, err = a.plan.book.OpenSecrets(func(argument, sealed string) (seal.Text, error) {
-		if a.worker.Unseal == nil {
-			return "", errNoSecrets
-		}
-		return a.worker.Unseal(string(a.grant.Job.Task()), argument, sealed)
-	})
-	if a.secrets.veil = newVeil(a.secrets.texts); len(a.secrets.texts) > 0 {
-		a.said.Live.Silence() // a secret could be cut in two by the way in which it comes
-	}
-	return err
-}
-
 // A sudoer is a connection that answers when sudo asks for a password.
 type sudoer interface{ SudoPassword(password seal.Text) }
 
@@ -68,13 +52,6 @@ func (h hidden) dial(ctx context.Context, how dialler, to fleet.Host) (Conn, err
 
 // A dialler makes connections, as Doors.Dial does.
 type dialler = func(ctx context.Context, h fleet.Host) (Conn, error)
-
-// sealedEnd is about a job whose secrets cannot be opened. Nothing is started.
-func (a *attempt) sealedEnd(err error) jobs.Result {
-	f := a.facts()
-	return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, "the secrets of the task cannot be opened "+
-		"on this node: "+err.Error()+"; give all servers and nodes the same secrets.key, then retry"))
-}
 
 // veil are the texts that are covered, the longest first.
 type veil []string

@@ -1,4 +1,4 @@
-package worker
+package attempt
 
 import (
 	"context"
@@ -6,94 +6,26 @@ import (
 	"runtime/debug"
 	"time"
 
+	"muster/internal/seal"
 	"muster/jobs"
 	"muster/scripts"
 	"muster/worker/kinds"
-	"muster/worker/said"
 	"muster/worker/verdict"
 )
 
-// An attempt is one try at a job, from its take to its result. It runs in a
-// goroutine of its own.
-type attempt struct {
-	worker *Worker
-	zone   string
-	grant  jobs.Grant
-	plan   plan
-	lease  *lease
-
-	halt  halt
-	timed timing
-
-	progress
-	group *groupMarks
-	times *admission
-	said  *said.Transcript
-
-	secrets hidden
-}
-
-// halt is the context of an attempt's steps: it ends with that of the attempt, and when the job is
-// cancelled.
-type halt struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-}
-
-// progress is how far an attempt has come.
-type progress struct {
-	step     int // in hand, or the one that would be next
-	kind     scripts.Kind
-	memory   verdict.Memory
-	begun    bool // a step was started in this attempt
-	answered bool // the end of the command that was last given was seen on the host
-	attached bool // to a step that an earlier one started
-	conn     Conn // nil: none yet
-	stale    bool // it was found that a newer attempt is under way
-
-	committed jobs.Micros // the task was, by the clock of Redis; 0: nobody has asked
-}
-
-// timing is when an attempt began, and whether it should have.
-type timing struct {
-	sent    time.Duration // before the take, on the boot clock
-	began   time.Duration // on the boot clock
-	tooLate bool          // the lease was over by then
-	stepped time.Duration // when the first step was begun; 0: none was
-	clocks  stopwatch
-}
-
-func newAttempt(c *clerk, g jobs.Grant, p plan) *attempt {
-	if p.spec.Retry.Tries < 1 {
-		p.spec.Retry = jobs.DefaultPolicy()
-	}
-	a := &attempt{
-		worker:   c.Worker,
-		zone:     c.calls.zone,
-		grant:    g,
-		plan:     p,
-		progress: progress{step: g.Step, memory: verdict.Recall(g.Saved)},
-		said:     said.NewTranscript(c.cfg.OutputMax, said.NewVoice(g, c.cfg.OutputMax)),
-		timed:    timing{clocks: stopwatch{ledger: verdict.SpentBefore(g)}},
-	}
-	a.group, a.times = &groupMarks{at: a}, &admission{at: a}
-	a.memory.Why = "" // of the attempt before
-	return a
-}
-
 // run works on the job. A mistake of our own must not take the jobs in the other
 // slots with it: of a panic is said what is known, and the worker goes on.
-func (a *attempt) run(ctx context.Context) (e ending) {
+func (a *Attempt) run(ctx context.Context) (e Ending) {
 	defer func() {
 		if p := recover(); p != nil {
-			a.worker.Log.Error("panic in a job", "job", a.grant.Job, "panic", p,
+			a.env.Log.Error("panic in a job", "job", a.grant.Job, "panic", p,
 				"stack", string(debug.Stack()))
-			e = ending{token: a.grant.Token, result: a.panicked()}
+			e = Ending{Token: a.grant.Token, Result: a.panicked()}
 		}
-		e.result.Output, e.result.Gap = a.said.Output()
-		e.result.Runs = a.said.RunsFor(e.result.Kind)
-		e.result.Spent = a.spent(e.result.Kind)
-		a.log(e, a.worker.Clock()-a.timed.began)
+		e.Result.Output, e.Result.Gap = a.said.Output()
+		e.Result.Runs = a.said.RunsFor(e.Result.Kind)
+		e.Result.Spent = a.spent(e.Result.Kind)
+		a.log(e, a.env.Clock()-a.timed.began)
 	}()
 
 	defer a.hangUp()
@@ -105,17 +37,12 @@ func (a *attempt) run(ctx context.Context) (e ending) {
 	if !stale {
 		r = a.group.unmark(ctx, r)
 	}
-	return ending{token: a.grant.Token, result: r, stale: stale}
+	return Ending{Token: a.grant.Token, Result: r, Stale: stale}
 }
 
-// mustEnd is when the attempt has had its time to stop.
-func (a *attempt) mustEnd() time.Duration {
-	return max(a.lease.until(), a.timed.began, a.lease.toldAt()) + stuckAfter
-}
-
-func (a *attempt) panicked() jobs.Result {
+func (a *Attempt) panicked() jobs.Result {
 	if !a.begun {
-		return verdict.Puzzled(a.grant, a.plan.spec.Retry,
+		return verdict.Puzzled(a.grant, a.plan.Spec.Retry,
 			"panic before any step was started: a mistake in muster")
 	}
 	f := a.facts()
@@ -127,7 +54,7 @@ func (a *attempt) panicked() jobs.Result {
 }
 
 // work goes through the steps until there is something to say.
-func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
+func (a *Attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 	if r, unfit := a.unfit(); unfit {
 		return r, false
 	}
@@ -146,7 +73,7 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 	hand := a.hand()
 	for {
 		a.answered = false
-		action, err := a.plan.book.Step(a.step, *a.grant.Host, a.context())
+		action, err := a.plan.Book.Step(a.step, *a.grant.Host, a.context())
 		if err != nil {
 			return a.facts().End(jobs.Failed, jobs.ClassUser, err.Error()), false
 		}
@@ -175,7 +102,7 @@ func (a *attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 }
 
 // stepOn does a step on the host, which is connected with once it is needed.
-func (a *attempt) stepOn(ctx, reach context.Context, action scripts.Action, kind kinds.Kind) (
+func (a *Attempt) stepOn(ctx, reach context.Context, action scripts.Action, kind kinds.Kind) (
 	r jobs.Result, goOn bool) {
 	if a.conn == nil {
 		conn, err := a.connect(reach)
@@ -186,8 +113,8 @@ func (a *attempt) stepOn(ctx, reach context.Context, action scripts.Action, kind
 	}
 	look, end := a.times.mayStartNow(ctx, action)
 	if end != nil {
-		a.stale = end.stale
-		return end.result, false
+		a.stale = end.Stale
+		return end.Result, false
 	}
 	bound, ok := verdict.Bound(action.Timeout, a.lease.left())
 	if !ok {
@@ -198,7 +125,7 @@ func (a *attempt) stepOn(ctx, reach context.Context, action scripts.Action, kind
 		Outside: a.times.outside})
 }
 
-func (a *attempt) hangUp() {
+func (a *Attempt) hangUp() {
 	if a.conn != nil {
 		a.conn.Close()
 	}
@@ -206,24 +133,24 @@ func (a *attempt) hangUp() {
 }
 
 // unfit tells what is to be said at once, without going to the host.
-func (a *attempt) unfit() (r jobs.Result, unfit bool) {
+func (a *Attempt) unfit() (r jobs.Result, unfit bool) {
 	f, g := a.facts(), a.grant
 	if g.Mode == jobs.ModeLost && !a.tells() && !a.safe() {
-		if g.Host != nil && a.plan.err == nil {
+		if g.Host != nil && a.plan.Err == nil {
 			// Of a step that cannot be made it is not known whether it may run twice.
-			f.Action, _ = a.plan.book.Step(g.Step, *g.Host, a.context())
+			f.Action, _ = a.plan.Book.Step(g.Step, *g.Host, a.context())
 		}
 		return verdict.Lost(f), true
 	}
 	switch _, enough := verdict.Bound(verdict.BoundMin, verdict.Deadline(0, g.Timeout)); {
 	case g.Host == nil:
 		return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf(
-			"host is not in inventory version %s", a.plan.spec.Inventory))), true
-	case a.plan.err != nil:
-		return f.End(jobs.Failed, jobs.ClassOperator, a.plan.err.Error()), true
-	case g.Step < 0 || g.Step >= len(a.plan.book.Steps):
+			"host is not in inventory version %s", a.plan.Spec.Inventory))), true
+	case a.plan.Err != nil:
+		return f.End(jobs.Failed, jobs.ClassOperator, a.plan.Err.Error()), true
+	case g.Step < 0 || g.Step >= len(a.plan.Book.Steps):
 		return f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the job is at step %d of a "+
-			"runbook with %d steps: a mistake in muster", g.Step+1, len(a.plan.book.Steps))), true
+			"runbook with %d steps: a mistake in muster", g.Step+1, len(a.plan.Book.Steps))), true
 	case !enough:
 		return f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the task allows an attempt %s, "+
 			"in which nothing can be started", g.Timeout)), true
@@ -236,29 +163,29 @@ func (a *attempt) unfit() (r jobs.Result, unfit bool) {
 
 // tells tells whether the host of a lost job may know what became of it, or sees to it
 // itself that nothing more does.
-func (a *attempt) tells() bool {
-	if a.grant.Host == nil || a.plan.err != nil {
+func (a *Attempt) tells() bool {
+	if a.grant.Host == nil || a.plan.Err != nil {
 		return false
 	}
-	action, err := a.plan.book.Step(a.grant.Step, *a.grant.Host, a.context())
+	action, err := a.plan.Book.Step(a.grant.Step, *a.grant.Host, a.context())
 	return err == nil && verdict.Refuses(a.grant.Host, action)
 }
 
 // connect has its own bound, so that a slow host does not eat up the time of the
 // steps.
-func (a *attempt) connect(ctx context.Context) (Conn, error) {
+func (a *Attempt) connect(ctx context.Context) (Conn, error) {
 	dial := func(ctx context.Context) (Conn, error) {
 		defer a.on(jobs.Connecting)()
 		ctx, cancel := context.WithTimeoutCause(ctx, jobs.ConnectAllowance,
 			fmt.Errorf("no connection within %s", jobs.ConnectAllowance))
 		defer cancel()
-		return a.secrets.dial(ctx, a.worker.Dial, *a.grant.Host)
+		return a.secrets.dial(ctx, a.env.Dial, *a.grant.Host)
 	}
 	conn, err := dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	lasting := &lastingConn{Conn: conn, again: dial, clock: a.worker.Clock}
+	lasting := &lastingConn{Conn: conn, again: dial, clock: a.env.Clock}
 	if len(a.secrets.veil) > 0 {
 		return &veiledConn{lasting, a.secrets.veil}, nil
 	}
@@ -266,50 +193,72 @@ func (a *attempt) connect(ctx context.Context) (Conn, error) {
 }
 
 // fresh returns f with what the attempt would keep by now.
-func (a *attempt) fresh(f verdict.Evidence) verdict.Evidence {
+func (a *Attempt) fresh(f verdict.Evidence) verdict.Evidence {
 	f.Memory = a.memory
 	return f
 }
 
-func (a *attempt) facts() verdict.Evidence {
+func (a *Attempt) facts() verdict.Evidence {
 	return verdict.Evidence{
 		Grant:  a.grant,
-		Policy: a.plan.spec.Retry,
-		Steps:  a.plan.book.MainSteps(),
+		Policy: a.plan.Spec.Retry,
+		Steps:  a.plan.Book.MainSteps(),
 		Until:  a.until(),
 		Step:   a.step,
 		Begun:  a.begun,
 		Safe:   a.safe(),
 		Memory: a.memory,
 
-		Disruptive: a.plan.spec.Disruptive,
+		Disruptive: a.plan.Spec.Disruptive,
 		Order:      verdict.StoppedBy(a.halt.ctx),
 	}
 }
 
-func (a *attempt) with(action scripts.Action) verdict.Evidence {
+func (a *Attempt) with(action scripts.Action) verdict.Evidence {
 	f := a.facts()
 	f.Action = action
 	return f
 }
 
-func (a *attempt) context() scripts.Context {
+func (a *Attempt) context() scripts.Context {
 	return scripts.Context{Task: string(a.grant.Job.Task()), Attempt: a.grant.Attempt,
-		Saved: a.memory.Saved, RecordDir: a.worker.cfg.RecordDir}
+		Saved: a.memory.Saved, RecordDir: a.env.Config.RecordDir}
 }
 
 // log is one line for an attempt. What went well is only of interest to those
 // who look for it: the events of the queue have it too.
-func (a *attempt) log(e ending, took time.Duration) {
+func (a *Attempt) log(e Ending, took time.Duration) {
 	args := []any{"job", a.grant.Job, "attempt", a.grant.Attempt, "took", took}
-	if e.stale {
-		a.worker.Log.Warn("the attempt was not the latest any more and was left", args...)
+	if e.Stale {
+		a.env.Log.Warn("the attempt was not the latest any more and was left", args...)
 		return
 	}
-	args = append(args, "kind", e.result.Kind, "outcome", e.result.Outcome, "error", e.result.Error)
-	if e.result.Outcome == jobs.Succeeded {
-		a.worker.Log.Debug("the attempt is over", args...)
+	args = append(args, "kind", e.Result.Kind, "outcome", e.Result.Outcome, "error", e.Result.Error)
+	if e.Result.Outcome == jobs.Succeeded {
+		a.env.Log.Debug("the attempt is over", args...)
 		return
 	}
-	a.worker.Log.Info("the attempt is over", args...)
+	a.env.Log.Info("the attempt is over", args...)
+}
+
+// unseal opens the secrets of the job.
+func (a *Attempt) unseal() error {
+	var err error
+	a.secrets.texts, err = a.plan.Book.OpenSecrets(func(argument, sealed string) (seal.Text, error) {
+		if a.env.Unseal == nil {
+			return "", errNoSecrets
+		}
+		return a.env.Unseal(string(a.grant.Job.Task()), argument, sealed)
+	})
+	if a.secrets.veil = newVeil(a.secrets.texts); len(a.secrets.texts) > 0 {
+		a.said.Live.Silence() // a secret could be cut in two by the way in which it comes
+	}
+	return err
+}
+
+// sealedEnd is about a job whose secrets cannot be opened. Nothing is started.
+func (a *Attempt) sealedEnd(err error) jobs.Result {
+	f := a.facts()
+	return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, "the secrets of the task cannot be opened "+
+		"on this node: "+err.Error()+"; give all servers and nodes the same secrets.key, then retry"))
 }

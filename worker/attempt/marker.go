@@ -1,4 +1,4 @@
-package worker
+package attempt
 
 import (
 	"context"
@@ -53,7 +53,7 @@ const (
 
 // groupMarks are the markers of an attempt on the members of its group.
 type groupMarks struct {
-	at     *attempt
+	at     *Attempt
 	held   bool            // the attempt did not begin because of the group
 	unused bool            // they were written by this attempt, and no step was begun since
 	others map[string]Conn // connections to the other members
@@ -68,11 +68,11 @@ type groups struct {
 
 // members are the hosts of the group of a host, in the order of their names.
 func (g *groupMarks) members(ctx context.Context) ([]fleet.Host, error) {
-	own, version := *g.at.grant.Host, g.at.plan.spec.Inventory
-	if g.at.worker.Kin == nil {
+	own, version := *g.at.grant.Host, g.at.plan.Spec.Inventory
+	if g.at.env.Kin == nil {
 		return nil, errors.New("there is nobody to ask")
 	}
-	names, err := g.at.worker.groups.namesOf(ctx, g.at.worker.Kin, groupName{g.at.zone, version,
+	names, err := g.at.env.groups.namesOf(ctx, g.at.env.Kin, groupName{g.at.zone, version,
 		own.Group})
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (g *groupMarks) members(ctx context.Context) ([]fleet.Host, error) {
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == own.Name })
 	var hosts []fleet.Host
 	if len(names) > 0 {
-		if hosts, err = g.at.worker.Kin.Hosts(ctx, g.at.zone, version, names); err != nil {
+		if hosts, err = g.at.env.Kin.Hosts(ctx, g.at.zone, version, names); err != nil {
 			return nil, err
 		}
 	}
@@ -115,7 +115,7 @@ type groupName struct{ zone, version, group string }
 // marker of its job.
 func (g *groupMarks) claims(action scripts.Action) bool {
 	h := g.at.grant.Host
-	if h == nil || h.Group == "" || !g.at.plan.spec.Disruptive || !g.at.disturbs(action) {
+	if h == nil || h.Group == "" || !g.at.plan.Spec.Disruptive || !g.at.disturbs(action) {
 		return false
 	}
 	old := time.Duration(g.at.grant.Token-g.at.memory.Marked) * time.Microsecond
@@ -198,7 +198,7 @@ func (g *groupMarks) mark(ctx context.Context, h fleet.Host, m remote.Marker) (r
 			return made, err
 		}
 	}
-	conn, err := g.at.secrets.dial(ctx, g.at.worker.Dial, h)
+	conn, err := g.at.secrets.dial(ctx, g.at.env.Dial, h)
 	if err != nil {
 		return remote.Marking{}, err
 	}
@@ -228,7 +228,7 @@ func (g *groupMarks) stands(ctx context.Context, h fleet.Host, o remote.Marked) 
 	if err != nil {
 		id = jobs.NewID(g.at.grant.Job.Task(), "-") // of nobody: what counts is the clear
 	}
-	fate, err := g.at.worker.Kin.Fate(ctx, g.at.zone, g.at.grant.Host.Group, id)
+	fate, err := g.at.env.Kin.Fate(ctx, g.at.zone, g.at.grant.Host.Group, id)
 	if err != nil {
 		return fmt.Sprintf("%s carries the marker of job %s, and it is not known what became of that: %s",
 			h.Name, by, verdict.OneLine(err.Error()))
@@ -267,7 +267,7 @@ func (g *groupMarks) unmark(ctx context.Context, r jobs.Result) jobs.Result {
 	}
 	members, err := g.members(ctx)
 	if err != nil {
-		g.at.worker.Log.Info("the markers of a group stay", "job", g.at.grant.Job, "error", err)
+		g.at.env.Log.Info("the markers of a group stay", "job", g.at.grant.Job, "error", err)
 		return r
 	}
 	if !g.giveUp(ctx, members) || r.Kind == jobs.KindEnd {
@@ -293,7 +293,7 @@ func (g *groupMarks) giveUp(ctx context.Context, members []fleet.Host) (all bool
 			continue
 		}
 		if _, err := g.mark(ctx, h, m); err != nil {
-			g.at.worker.Log.Info("a marker stays", "job", g.at.grant.Job, "on", h.Name, "error", err)
+			g.at.env.Log.Info("a marker stays", "job", g.at.grant.Job, "on", h.Name, "error", err)
 			all = false
 		}
 	}

@@ -1,4 +1,4 @@
-package worker
+package attempt
 
 import (
 	"cmp"
@@ -13,11 +13,11 @@ import (
 
 // A course leads an attempt from step to step: on to the next one, past those that are skipped, and
 // into the on_fail of one that failed.
-type course struct{ at *attempt }
+type course struct{ at *Attempt }
 
 // until returns the index behind the last of the steps in hand: the main ones, or an on_fail.
-func (a *attempt) until() int {
-	book := a.plan.book
+func (a *Attempt) until() int {
+	book := a.plan.Book
 	if f := a.memory.Failed; f != nil && f.Step >= 0 && f.Step < len(book.Steps) {
 		if b := book.Steps[f.Step].OnFail; b != nil {
 			return b.First + b.Count
@@ -28,8 +28,8 @@ func (a *attempt) until() int {
 
 // safe reports whether the step in hand may run twice without harm: it changes nothing, or it finds
 // out itself whether it has run.
-func (a *attempt) safe() bool {
-	steps := a.plan.book.Steps
+func (a *Attempt) safe() bool {
+	steps := a.plan.Book.Steps
 	if a.step < 0 || a.step >= len(steps) {
 		return false
 	}
@@ -40,12 +40,12 @@ func (a *attempt) safe() bool {
 // Begin notes that the step in hand is begun on the host.
 func (c course) Begin() {
 	c.at.begun, c.at.group.unused = true, false
-	c.at.timed.stepped = cmp.Or(c.at.timed.stepped, c.at.worker.Clock())
+	c.at.timed.stepped = cmp.Or(c.at.timed.stepped, c.at.env.Clock())
 }
 
 // Disturb notes that a step that may disturb the host was begun.
 func (c course) Disturb(action scripts.Action) {
-	spec, m := c.at.plan.spec, &c.at.memory
+	spec, m := c.at.plan.Spec, &c.at.memory
 	m.Disturbed = m.Disturbed || (spec.Window || spec.Disruptive) && c.at.disturbs(action)
 }
 
@@ -66,7 +66,7 @@ func (c course) Rescue(action scripts.Action, r jobs.Result) {
 }
 
 // conclude returns the end of a job whose on_fail is over, and any other result as it is.
-func (a *attempt) conclude(r jobs.Result) jobs.Result {
+func (a *Attempt) conclude(r jobs.Result) jobs.Result {
 	if a.memory.Failed == nil || r.Kind != jobs.KindEnd {
 		return r
 	}
@@ -75,25 +75,25 @@ func (a *attempt) conclude(r jobs.Result) jobs.Result {
 
 // rolledBack reports whether the last step of the on_fail in hand ran, and declares that it
 // restores the state before.
-func (a *attempt) rolledBack() bool {
+func (a *Attempt) rolledBack() bool {
 	last := a.until() - 1
-	action, err := a.plan.book.Step(last, *a.grant.Host, a.context())
+	action, err := a.plan.Book.Step(last, *a.grant.Host, a.context())
 	return err == nil && action.Skip == "" && action.Outcome == scripts.RolledBack
 }
 
 // now returns the time of Redis, as far as this attempt knows it: its token is the instant of its
 // take.
-func (a *attempt) now() jobs.Micros {
-	return jobs.Micros(a.grant.Token).Add(a.worker.Clock() - a.timed.sent)
+func (a *Attempt) now() jobs.Micros {
+	return jobs.Micros(a.grant.Token).Add(a.env.Clock() - a.timed.sent)
 }
 
 // disturbs reports whether a step must not start outside of the window: it is disruptive, or no
 // step of the runbook is, although the runbook asks for a window.
-func (a *attempt) disturbs(action scripts.Action) bool {
+func (a *Attempt) disturbs(action scripts.Action) bool {
 	if verdict.Looks(action.Kind) {
 		return false
 	}
-	book := a.plan.book
+	book := a.plan.Book
 	said := book.Main == 0 && book.Disruptive ||
 		slices.ContainsFunc(book.Steps, func(s scripts.Step) bool { return s.Disruptive })
 	return action.Disruptive || !said
@@ -101,10 +101,10 @@ func (a *attempt) disturbs(action scripts.Action) bool {
 
 // disturbed reports whether the job is half way: a step that disturbs the host was done, or on_fail
 // is undoing one.
-func (a *attempt) disturbed() bool { return a.memory.Unfinished() }
+func (a *Attempt) disturbed() bool { return a.memory.Unfinished() }
 
 // notes take what is to be told of the step in hand.
-type notes struct{ at *attempt }
+type notes struct{ at *Attempt }
 
 // Remark puts a line about the step in hand into the transcript.
 func (n notes) Remark(name, more string) {
@@ -112,7 +112,7 @@ func (n notes) Remark(name, more string) {
 		n.at.said.Remark(fmt.Sprintf("on_fail of step %d: %s%s", f.Step+1, name, more))
 		return
 	}
-	n.at.said.Remark(fmt.Sprintf("step %d of %d: %s%s", n.at.step+1, n.at.plan.book.MainSteps(), name,
+	n.at.said.Remark(fmt.Sprintf("step %d of %d: %s%s", n.at.step+1, n.at.plan.Book.MainSteps(), name,
 		more))
 }
 

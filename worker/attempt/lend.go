@@ -1,4 +1,4 @@
-package worker
+package attempt
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // This file lends an attempt to the kinds of steps, each part of it as a small type of its own.
 
 // hand returns all that a kind may use of this attempt.
-func (a *attempt) hand() kinds.Hand {
+func (a *Attempt) hand() kinds.Hand {
 	return kinds.Hand{
 		Job:     known{a},
 		Course:  course{a},
@@ -30,14 +30,14 @@ func (a *attempt) hand() kinds.Hand {
 		Said:    a.said,
 		Halt:    a.halt.ctx,
 		Secrets: a.secrets.texts,
-		Alone:   len(a.plan.book.Steps) == 1,
-		Clock:   a.worker.Clock,
-		Blobs:   a.worker.Blobs,
+		Alone:   len(a.plan.Book.Steps) == 1,
+		Clock:   a.env.Clock,
+		Blobs:   a.env.Blobs,
 	}
 }
 
 // known is what an attempt knows of its job.
-type known struct{ at *attempt }
+type known struct{ at *Attempt }
 
 // Evidence returns what is known of the job at this moment, for decisions about a step.
 func (k known) Evidence(action scripts.Action) verdict.Evidence { return k.at.with(action) }
@@ -52,7 +52,7 @@ func (k known) Left() time.Duration { return k.at.lease.left() }
 func (k known) Spend(u jobs.Use) (done func()) { return k.at.on(u) }
 
 // line is the connection of an attempt to the host of its job.
-type line struct{ at *attempt }
+type line struct{ at *Attempt }
 
 // Run runs a command on the host.
 func (l line) Run(ctx context.Context, c remote.Command) (remote.Result, error) {
@@ -70,23 +70,23 @@ func (l line) Reconnect(ctx context.Context) (err error) {
 }
 
 // gate asks the queue for the answer to the gate at which a job stands.
-type gate struct{ at *attempt }
+type gate struct{ at *Attempt }
 
 // Answer returns the answer; without a word nobody has answered.
 func (g gate) Answer(ctx context.Context) (jobs.GateAnswer, error) {
-	return g.insist(ctx, g.at.worker.Queue.Gate)
+	return g.insist(ctx, g.at.env.Queue.Gate)
 }
 
 // Close ends the wait for an answer, unless somebody has answered meanwhile.
 func (g gate) Close(ctx context.Context) (jobs.GateAnswer, error) {
-	return g.insist(ctx, g.at.worker.Queue.CloseGate)
+	return g.insist(ctx, g.at.env.Queue.CloseGate)
 }
 
 // insist asks the queue until it answers, or the attempt must end.
 func (g gate) insist(ctx context.Context, ask func(context.Context, string, jobs.ID, int) (
 	jobs.GateAnswer, error)) (jobs.GateAnswer, error) {
 	for tries := 1; ; tries++ {
-		within := min(g.at.worker.cfg.Call, g.at.lease.left())
+		within := min(g.at.env.Config.Call, g.at.lease.left())
 		call, cancel := context.WithTimeout(ctx, within)
 		answer, err := ask(call, g.at.zone, g.at.grant.Job, g.at.step)
 		cancel()
@@ -94,7 +94,7 @@ func (g gate) insist(ctx context.Context, ask func(context.Context, string, jobs
 			return answer, nil
 		}
 		err = verdict.NoAnswer(err, within)
-		timer := time.NewTimer(pause(tries, rand.Float64()))
+		timer := time.NewTimer(verdict.Pause(tries, rand.Float64()))
 		select {
 		case <-timer.C:
 		case <-g.at.halt.ctx.Done():

@@ -1,4 +1,4 @@
-package worker
+package attempt
 
 import (
 	"time"
@@ -30,14 +30,14 @@ func (w *stopwatch) turn(u jobs.Use, now time.Duration) (before jobs.Use) {
 }
 
 // on counts what follows as u, until the function that it returns is called.
-func (a *attempt) on(u jobs.Use) (done func()) {
-	before := a.timed.clocks.turn(u, a.worker.Clock())
-	return func() { a.timed.clocks.turn(before, a.worker.Clock()) }
+func (a *Attempt) on(u jobs.Use) (done func()) {
+	before := a.timed.clocks.turn(u, a.env.Clock())
+	return func() { a.timed.clocks.turn(before, a.env.Clock()) }
 }
 
 // spent is the ledger of the job behind this attempt.
-func (a *attempt) spent(k jobs.Kind) string {
-	a.timed.clocks.turn("", a.worker.Clock())
+func (a *Attempt) spent(k jobs.Kind) string {
+	a.timed.clocks.turn("", a.env.Clock())
 	use := verdict.WaitsFor(k, a.kind)
 	if k == jobs.KindDefer && a.group.held {
 		use = jobs.Queueing // no window has to do with it

@@ -1,4 +1,4 @@
-package worker
+package attempt
 
 import (
 	"context"
@@ -26,7 +26,7 @@ const jumpMargin = time.Minute
 const triesApart = 1000
 
 // records returns what makes the records of this attempt.
-func (a *attempt) records() records { return records{a} }
+func (a *Attempt) records() records { return records{a} }
 
 // asks reports whether the host must be asked about a step before it is started.
 func (r records) asks(action scripts.Action) bool {
@@ -67,7 +67,7 @@ func (r records) Numbered(try int) *remote.Record {
 // since returns a time before any attempt at the job. A host whose records are no older shows by
 // them that a step never began. The later since is, the more hosts can show that.
 func (r records) since() jobs.Micros {
-	spec := r.at.plan.spec
+	spec := r.at.plan.Spec
 	since := max(spec.Created, spec.After).Add(-sinceMargin)
 	if r.at.committed != 0 {
 		since = max(since, r.at.committed.Add(-jumpMargin))
@@ -78,14 +78,14 @@ func (r records) since() jobs.Micros {
 // learnCommit asks the queue when the task was committed, by the clock that makes tokens. If it
 // does not say the server's clock must do.
 func (r records) learnCommit(ctx context.Context) {
-	if r.at.worker.Committed == nil || r.at.committed != 0 {
+	if r.at.env.Committed == nil || r.at.committed != 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(r.at.worker.cfg.Call, max(r.at.lease.left(), 0)))
+	ctx, cancel := context.WithTimeout(ctx, min(r.at.env.Config.Call, max(r.at.lease.left(), 0)))
 	defer cancel()
-	at, err := r.at.worker.Committed(ctx, r.at.zone, r.at.grant.Job.Task())
+	at, err := r.at.env.Committed(ctx, r.at.zone, r.at.grant.Job.Task())
 	if err != nil {
-		r.at.worker.Log.Info("it is not known when the task was committed", "job",
+		r.at.env.Log.Info("it is not known when the task was committed", "job",
 			r.at.grant.Job, "error", err)
 	}
 	r.at.committed = at
@@ -101,4 +101,4 @@ func (r records) Run(action scripts.Action, of *remote.Record) jobs.Run {
 }
 
 // records makes what hosts are told of the steps of an attempt, for their records.
-type records struct{ at *attempt }
+type records struct{ at *Attempt }

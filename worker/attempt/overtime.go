@@ -1,4 +1,4 @@
-package worker
+package attempt
 
 import (
 	"context"
@@ -16,15 +16,15 @@ const overText = "its window has ended"
 // alertOver tells that the job goes on although it is too late to begin, once an attempt.
 func (w *admission) alertOver(ctx context.Context, why string) {
 	w.overtime.Do(func() {
-		w.at.worker.Log.Warn("the job goes on behind the end of its window", "job",
+		w.at.env.Log.Warn("the job goes on behind the end of its window", "job",
 			w.at.grant.Job, "why", why)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.at.worker.cfg.Call)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.at.env.Config.Call)
 		defer cancel()
-		err := w.at.worker.agreed.Alert(ctx, w.at.zone, jobs.Alert{Event: eventOvertime,
+		err := w.at.env.Agreed.Alert(ctx, w.at.zone, jobs.Alert{Event: eventOvertime,
 			Object: string(w.at.grant.Job),
-			Detail: map[string]any{"why": why, "runbook": w.at.plan.spec.Runbook, "step": w.at.step}})
+			Detail: map[string]any{"why": why, "runbook": w.at.plan.Spec.Runbook, "step": w.at.step}})
 		if err != nil {
-			w.at.worker.Log.Warn("nobody could be told of it", "job", w.at.grant.Job, "error", err)
+			w.at.env.Log.Warn("nobody could be told of it", "job", w.at.grant.Job, "error", err)
 		}
 	})
 }
@@ -61,9 +61,9 @@ func (w *admission) watch(ctx context.Context, end time.Time, now time.Time) (st
 // opensFor is how long the window of the job is open yet, as far as one has to know now: it
 // may have been made longer.
 func (w *admission) opensFor(ctx context.Context) time.Duration {
-	r := w.at.worker.agreed.Current(ctx, jobs.Place(*w.at.grant.Host))
+	r := w.at.env.Agreed.Current(ctx, jobs.Place(*w.at.grant.Host))
 	if r.Book == nil {
 		return 0
 	}
-	return r.Book.OpenFor(jobs.Place(*w.at.grant.Host), r.Now, w.at.plan.spec.Runbook)
+	return r.Book.OpenFor(jobs.Place(*w.at.grant.Host), r.Now, w.at.plan.Spec.Runbook)
 }

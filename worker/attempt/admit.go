@@ -1,4 +1,4 @@
-package worker
+package attempt
 
 import (
 	"cmp"
@@ -84,7 +84,7 @@ func clockDoubt(skew time.Duration, ntp error, required bool) string {
 
 // An admission rules about the steps of one attempt.
 type admission struct {
-	at       *attempt
+	at       *Attempt
 	ruled    time.Duration      // when it was looked whether the step in hand may start now
 	outside  *verdict.Hindrance // the step in hand must not start: the host is only asked about it
 	overtime sync.Once
@@ -93,7 +93,7 @@ type admission struct {
 // rule asks whether the step in hand may start now. It asks nothing of tasks in whose
 // way no time can be: what runs, and needs no window.
 func (w *admission) rule(ctx context.Context) ruling {
-	spec := w.at.plan.spec
+	spec := w.at.plan.Spec
 	q := question{running: w.at.disturbed(), undoing: w.at.memory.Failed != nil,
 		work: windows.Work{Runbook: spec.Runbook, Window: spec.Window, Reserve: spec.Reserve,
 			Override: spec.Override}}
@@ -101,10 +101,10 @@ func (w *admission) rule(ctx context.Context) ruling {
 		return ruling{ok: true}
 	}
 	q.place = jobs.Place(*w.at.grant.Host)
-	q.Reading = w.at.worker.agreed.Current(ctx, q.place)
+	q.Reading = w.at.env.Agreed.Current(ctx, q.place)
 	if q.work.Window {
-		q.clock = clockDoubt(q.Skew, w.ntp(), w.at.worker.cfg.RequireNTP)
-		takes, err := w.at.worker.agreed.Takes(ctx, jobs.EstimateField(spec.Work(), *w.at.grant.Host))
+		q.clock = clockDoubt(q.Skew, w.ntp(), w.at.env.Config.RequireNTP)
+		takes, err := w.at.env.Agreed.Takes(ctx, jobs.EstimateField(spec.Work(), *w.at.grant.Host))
 		if err != nil && q.Err == nil {
 			q.Err = err
 		}
@@ -124,14 +124,14 @@ func (w *admission) atWork() time.Duration {
 	if w.at.timed.stepped == 0 {
 		return 0
 	}
-	return w.at.worker.Clock() - w.at.timed.stepped
+	return w.at.env.Clock() - w.at.timed.stepped
 }
 
 // admit rules about a job before its host is called. What an earlier attempt may have
 // begun is asked of the host first.
 func (w *admission) admit(ctx context.Context) ruling {
 	// Freezes do not hold for what has begun.
-	begun := !w.at.plan.spec.Window && (w.at.grant.Step > 0 || w.at.disturbed())
+	begun := !w.at.plan.Spec.Window && (w.at.grant.Step > 0 || w.at.disturbed())
 	switch {
 	case begun, verdict.MayHaveRun(w.at.grant):
 		return ruling{ok: true}
@@ -145,7 +145,7 @@ func (w *admission) admit(ctx context.Context) ruling {
 
 // lookAfter is about a job that is half way: it is gone on with in any case.
 func (w *admission) lookAfter(ctx context.Context) ruling {
-	r := ruling{ok: true, now: w.at.worker.agreed.Current(ctx, jobs.Place(*w.at.grant.Host)).Now}
+	r := ruling{ok: true, now: w.at.env.Agreed.Current(ctx, jobs.Place(*w.at.grant.Host)).Now}
 	left := w.opensFor(ctx)
 	if left <= 0 {
 		w.alertOver(ctx, overText)
@@ -162,7 +162,7 @@ func (w *admission) admitStep(ctx context.Context, action scripts.Action) ruling
 	}
 	again := verdict.MayHaveRun(w.at.grant) &&
 		w.at.step == 0 // which was not asked before the host was called
-	if w.at.plan.spec.Window && w.at.disturbs(action) || again {
+	if w.at.plan.Spec.Window && w.at.disturbs(action) || again {
 		return w.rule(ctx)
 	}
 	return ruling{ok: true}
@@ -190,10 +190,10 @@ func (w *admission) Defer(f verdict.Evidence, h verdict.Hindrance) jobs.Result {
 
 // ntp is why the clock is not known to be kept right; nil: it is.
 func (w *admission) ntp() error {
-	if w.at.worker.Synchronised == nil {
+	if w.at.env.Synchronised == nil {
 		return nil
 	}
-	return w.at.worker.Synchronised()
+	return w.at.env.Synchronised()
 }
 
 // mayStartNow is mayStart, if the time is right. If it is not the host may still be asked
@@ -202,9 +202,9 @@ func (w *admission) ntp() error {
 // To mark the members of a group, and to get a go from a queue that is away, may take
 // longer than the window is open: then the time is looked at once more.
 func (w *admission) mayStartNow(ctx context.Context, action scripts.Action) (look bool,
-	end *ending) {
+	end *Ending) {
 	w.outside = nil
-	w.ruled = w.at.worker.Clock()
+	w.ruled = w.at.env.Clock()
 	r := w.admitStep(ctx, action)
 	if r.ok {
 		r = w.at.group.claim(w.at.halt.ctx, action)
@@ -214,14 +214,14 @@ func (w *admission) mayStartNow(ctx context.Context, action scripts.Action) (loo
 	}
 	look, end = clearance{w.at}.mayStart(ctx, action)
 	if end == nil && !look && r.ok && w.Old() {
-		w.ruled = w.at.worker.Clock()
+		w.ruled = w.at.env.Clock()
 		end = w.keepOut(action, w.admitStep(ctx, action))
 	}
 	return look || w.outside != nil, end
 }
 
 // Old reports whether the ruling about the step in hand is too old to rely on.
-func (w *admission) Old() bool { return w.at.worker.Clock()-w.ruled > agreed.AgeMax }
+func (w *admission) Old() bool { return w.at.env.Clock()-w.ruled > agreed.AgeMax }
 
 // Admit decides about the step in hand, on a host to which there is a connection.
 func (w *admission) Admit(ctx context.Context, action scripts.Action) *verdict.Hindrance {
@@ -232,8 +232,8 @@ func (w *admission) Admit(ctx context.Context, action scripts.Action) *verdict.H
 // attempt got its go, and may have died before it used that.
 func (w *admission) AdmitAgain(ctx context.Context, action scripts.Action) *verdict.Hindrance {
 	first := w.at.step == 0 && !w.at.disturbed() // of which not even freezes know that it has begun
-	if w.at.memory.Failed == nil && (w.at.plan.spec.Window && w.at.disturbs(action) || first) {
-		w.ruled = w.at.worker.Clock()
+	if w.at.memory.Failed == nil && (w.at.plan.Spec.Window && w.at.disturbs(action) || first) {
+		w.ruled = w.at.env.Clock()
 		return w.hindrance(action, w.rule(ctx))
 	}
 	return nil
@@ -241,12 +241,12 @@ func (w *admission) AdmitAgain(ctx context.Context, action scripts.Action) *verd
 
 // keepOut returns the end of an attempt whose step must not start now; nil if the step may start,
 // or if its host is only asked about it.
-func (w *admission) keepOut(action scripts.Action, r ruling) *ending {
+func (w *admission) keepOut(action scripts.Action, r ruling) *Ending {
 	switch {
 	case r.ok:
 		return nil
 	case !w.at.records().asks(action):
-		return &ending{result: w.defers(action, r)}
+		return &Ending{Result: w.defers(action, r)}
 	}
 	w.outside = w.hindrance(action, r)
 	return nil

@@ -1,0 +1,57 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"muster/worker/verdict"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		boot := time.Now()
+		var asleep atomic.Int64 // what timers of Go do not see
+		clock := func() time.Duration { return time.Since(boot) + time.Duration(asleep.Load()) }
+
+		ctx, l := newLease(t.Context(), clock, 20*time.Second)
+		time.Sleep(15 * time.Second)
+		l.extend(40 * time.Second)
+		time.Sleep(24 * time.Second)
+		synctest.Wait()
+		if ctx.Err() != nil {
+			t.Fatal("ended before its end")
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if err := context.Cause(ctx); !errors.Is(err, verdict.ErrOverdue) {
+			t.Errorf("at the end: %v", err)
+		}
+		l.stop()
+
+		ctx, l = newLease(t.Context(), clock, time.Hour)
+		time.Sleep(time.Second)
+		asleep.Store(int64(2 * time.Hour))
+		time.Sleep(clockCheck)
+		synctest.Wait()
+		if err := context.Cause(ctx); !errors.Is(err, verdict.ErrOverdue) {
+			t.Errorf("after a sleep of the machine: %v", err)
+		}
+		l.stop()
+
+		ctx, l = newLease(t.Context(), clock, clock()+time.Hour)
+		l.stop()
+		if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("after stop: %v", err)
+		}
+		time.Sleep(2 * time.Hour) // no timer is left that would touch it
+	})
+}
