@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"muster/internal/jsonpath"
 )
 
 // This file judges a step by its output as well as by its exit code, because programs such as
@@ -189,12 +191,12 @@ func (x *Expect) failsJSON(how string, e Evidence) string {
 	if e.Cut {
 		return how + ", but the output is too long to be read as JSON"
 	}
-	v, err := readJSON(e.Output)
+	v, err := jsonpath.Parse(e.Output)
 	if err != nil {
 		return how + ", but " + err.Error()
 	}
 	for _, t := range x.JSON {
-		got, err := follow(v, t.Path)
+		got, err := jsonpath.Find(v, t.Path)
 		ok := false
 		if err == nil {
 			ok, err = compare(got, t.Op, t.Right.Text)
@@ -254,11 +256,11 @@ func (s Save) look(e Evidence) (string, error) {
 	case e.Cut:
 		return "", errors.New("the output is too long")
 	case s.JSON != "":
-		v, err := readJSON(e.Output)
+		v, err := jsonpath.Parse(e.Output)
 		if err != nil {
 			return "", err
 		}
-		return follow(v, s.JSON)
+		return jsonpath.Find(v, s.JSON)
 	}
 	return strings.TrimRight(string(e.Output), "\r\n"), nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"muster/internal/jsonpath"
 )
 
 // This file parses the rules that decide when a step runs and whether it succeeded.
@@ -145,7 +147,7 @@ func (p *parser) jsonTests(v value) []JSONTest {
 		}
 		c, err := readCondition(text)
 		if err == nil {
-			_, err = splitPath(c.Left.Text)
+			_, err = jsonpath.Split(c.Left.Text)
 		}
 		switch {
 		case err != nil:
@@ -261,7 +263,7 @@ func saveKeys() []key[Save] {
 			if !ok {
 				return
 			}
-			if _, err := splitPath(text); err != nil {
+			if _, err := jsonpath.Split(text); err != nil {
 				p.add(at(v.Node), "json: %s", err)
 			}
 			s.JSON = text

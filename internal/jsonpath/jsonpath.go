@@ -1,4 +1,10 @@
-package scripts
+// Package jsonpath finds a value in the JSON that a command printed.
+//
+// A path selects a value by keys and list indexes, separated by dots. A key that contains a dot or
+// a blank stands in double quotes: slots.0."rootfs.0".state.
+//
+// Floor 0: may import nothing of muster but internal/wording.
+package jsonpath
 
 import (
 	"bytes"
@@ -8,19 +14,18 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"muster/internal/wording"
 )
 
-// A path selects a value in JSON by keys and list indexes, separated by dots. A key that
-// contains a dot or a blank stands in double quotes: slots.0."rootfs.0".state.
-
-// splitPath splits a path at its dots.
-func splitPath(path string) ([]string, error) {
+// Split splits a path at its dots.
+func Split(path string) ([]string, error) {
 	var parts []string
 	for rest := path; ; {
 		if strings.HasPrefix(rest, `"`) {
 			end := strings.IndexByte(rest[1:], '"')
 			if end < 0 {
-				return nil, fmt.Errorf("path %s: a quote has no end", brief(path))
+				return nil, fmt.Errorf("path %s: a quote has no end", wording.Quote(path))
 			}
 			parts, rest = append(parts, rest[1:end+1]), rest[end+2:]
 		} else {
@@ -30,7 +35,7 @@ func splitPath(path string) ([]string, error) {
 			}
 			if end == 0 || strings.ContainsAny(rest[:end], `" `) {
 				return nil, fmt.Errorf("path %s: want keys and places in lists with dots between them, "+
-					`such as slots.0.state or a."b.c"`, brief(path))
+					`such as slots.0.state or a."b.c"`, wording.Quote(path))
 			}
 			parts, rest = append(parts, rest[:end]), rest[end:]
 		}
@@ -38,14 +43,14 @@ func splitPath(path string) ([]string, error) {
 			return parts, nil
 		}
 		if rest[0] != '.' {
-			return nil, fmt.Errorf("path %s: want a dot behind the quotes", brief(path))
+			return nil, fmt.Errorf("path %s: want a dot behind the quotes", wording.Quote(path))
 		}
 		rest = rest[1:]
 	}
 }
 
-// readJSON parses an output that is one JSON value.
-func readJSON(output []byte) (any, error) {
+// Parse parses an output that is one JSON value.
+func Parse(output []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(output))
 	d.UseNumber()
 	var v any
@@ -58,9 +63,9 @@ func readJSON(output []byte) (any, error) {
 	return v, nil
 }
 
-// follow returns the value at a path as text; a number keeps its original spelling.
-func follow(v any, path string) (string, error) {
-	parts, err := splitPath(path)
+// Find returns the value at a path as text; a number keeps its original spelling.
+func Find(v any, path string) (string, error) {
+	parts, err := Split(path)
 	if err != nil {
 		return "", err
 	}
