@@ -102,8 +102,23 @@ func confirmKeys() []key[ConfirmSpec] {
 	}
 }
 
-// fill returns the change for one host.
-func (c *ConfirmSpec) fill(f Frozen, s Step, in scope) (*Confirm, error) {
+// fillConfirm fills in the change for one host.
+func fillConfirm(f Frozen, c *ConfirmSpec, in scope, a *Action) error {
+	change, err := c.fill(f, a.Name, in)
+	a.Spec = change
+	return err
+}
+
+// Confirm returns the change of a step of kind confirm; nil for steps of other kinds.
+func (a Action) Confirm() *Confirm {
+	c, _ := a.Spec.(*Confirm)
+	return c
+}
+
+func confirmTypes() property { return object(keyNames(confirmKeys()), nil) }
+
+// fill returns the change for one host; name is that of the step.
+func (c *ConfirmSpec) fill(f Frozen, name string, in scope) (*Confirm, error) {
 	within, err := c.Within.value(in, withinMin)
 	if err == nil && within > withinMax {
 		err = fmt.Errorf("{{%s}} is %s: at most %s", c.Within.Ref, within, withinMax)
@@ -119,7 +134,7 @@ func (c *ConfirmSpec) fill(f Frozen, s Step, in scope) (*Confirm, error) {
 	texts := []text{{"guard", c.Guard}, {"apply", c.Apply},
 		{"rollback", c.Rollback}, {"prove", c.Prove}, {"keep", c.Keep}}
 	job := in.context.Task + ":" + in.host.Name
-	id := fmt.Sprintf("%x", sha256.Sum256([]byte(job)))[:16] + "-" + s.Name
+	id := fmt.Sprintf("%x", sha256.Sum256([]byte(job)))[:16] + "-" + name
 	head := fmt.Sprintf("id=%s; within=%d\n", id, int(within/time.Second))
 	for _, one := range []text{{"job", job},
 		{"place", cmp.Or(in.context.RecordDir, defaultPlace)}} {

@@ -84,7 +84,7 @@ func (c *bench) as(task string) *scripts.Confirm {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return a.Confirm
+	return a.Confirm()
 }
 
 func (c *bench) write(name, text string) {

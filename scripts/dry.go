@@ -28,8 +28,8 @@ func (f Frozen) Only(what string) (Frozen, error) {
 			continue
 		}
 		if s.Kind == KindGate && what != "" {
-			dry := *s.Gate
-			dry.Dry, s.Gate = true, &dry
+			dry := *s.Spec.(*GateSpec)
+			dry.Dry, s.Spec = true, &dry
 		}
 		shows = shows || s.Dry == DryDiff || what != OnlyDiff && s.Kind == KindCheck
 		if b := s.OnFail; b != nil && what != "" {

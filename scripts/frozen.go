@@ -1,9 +1,6 @@
 package scripts
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,10 +50,8 @@ type Action struct {
 	Shell      string        // for a POSIX shell; kinds other than run use it as said below
 	Upload     *Upload       // of kind upload
 	Command    string        // of kind reboot: starts the reboot; Shell is its check, or empty
-	Wait       *Wait         // of kind wait; Shell is its until
 	Probes     *Probes       // of kinds verify and reboot; Shell is the check
-	Confirm    *Confirm      // of kind confirm
-	Gate       *Gate         // of kind gate
+	Spec       any           // what only its kind has, such as a *Wait; Shell is its until
 	Timeout    time.Duration // of this step alone
 	Repeatable bool
 	Disruptive bool   // traffic may suffer
@@ -133,49 +128,15 @@ func (f Frozen) complete(a *Action, s Step, in scope) (err error) {
 	if a.Expect, err = s.Expect.fill(in); err != nil {
 		return err
 	}
-	switch s.Kind {
-	case KindRun, KindCheck:
-		a.Repeatable = a.Repeatable || s.Kind == KindCheck // a check changes nothing
-		in.secrets = &secrets{known: f.Values.secretNames()}
-		if a.Shell, err = f.shell(s.Run, in); err == nil && len(in.secrets.used) > 0 {
-			a.Secrets, a.Shell = in.secrets.used, secretHead+a.Shell
-		}
-	case KindUpload:
-		// An upload may always run again, because it puts the same file in place in one
-		// step.
-		a.Repeatable = true
-		a.Upload, err = f.file(s.Upload, in)
-	default:
-		a.Repeatable = true // it only looks, and starts a reboot only if the host has not booted yet
-		return f.completePatient(a, s, in)
+	rule, known := kindTable[s.Kind]
+	if !known || rule.spec != nil && s.Spec == nil {
+		return fmt.Errorf("kind %q is not known here: a newer muster made the task", s.Kind)
 	}
-	return err
-}
-
-// completePatient fills in a step that releases its worker while it waits.
-func (f Frozen) completePatient(a *Action, s Step, in scope) (err error) {
-	switch {
-	case s.Kind == KindWait && s.Wait != nil:
-		if a.Wait, err = s.Wait.fill(in); err == nil && s.Wait.Until != "" {
-			a.Shell, err = f.shell(s.Wait.Until, in)
-		}
-	case s.Kind == KindVerify && s.Verify != nil:
-		a.Probes = &s.Verify.Probes
-		a.Shell, err = f.shell(s.Verify.Check, in)
-	case s.Kind == KindReboot && s.Reboot != nil:
-		a.Probes = &s.Reboot.Probes
-		if a.Command, err = f.shell(cmp.Or(s.Reboot.Command, defaultReboot), in); err == nil &&
-			s.Reboot.Ready != "" {
-			a.Shell, err = f.shell(s.Reboot.Ready, in)
-		}
-	case s.Kind == KindConfirm && s.Confirm != nil:
-		a.Confirm, err = s.Confirm.fill(f, s, in)
-	case s.Kind == KindGate && s.Gate != nil:
-		a.Gate, err = s.Gate.fill(in)
-	default:
-		err = fmt.Errorf("kind %q is not known here: a newer muster made the task", s.Kind)
-	}
-	return err
+	// Only a shell text may do harm if it runs twice: an upload puts the same file in place in one
+	// step, a reboot starts only if the host has not booted yet, and the others find out themselves
+	// whether they have run.
+	a.Repeatable = a.Repeatable || s.Kind != KindRun
+	return rule.fill(f, s, in, a)
 }
 
 // shell fills in a shell text and puts the library before it.
@@ -246,10 +207,8 @@ func (f Frozen) Check(h fleet.Host) error {
 // that Step need not do so for each host.
 func (f *Frozen) UnmarshalJSON(data []byte) error {
 	type plain Frozen // the same type without this method
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
 	var p plain
-	if err := d.Decode(&p); err != nil {
+	if err := decodeStrictly(data, &p); err != nil {
 		return fmt.Errorf("frozen runbook: %w: was it made by another version of muster?", err)
 	}
 	for sum, content := range p.Values.Files {

@@ -48,15 +48,16 @@ func saidByHosts(saved map[string]string) map[string]string {
 	return out
 }
 
-// fill returns the gate for one host.
-func (g *GateSpec) fill(in scope) (*Gate, error) {
+// fillGate fills in the gate for one host.
+func fillGate(_ Frozen, g *GateSpec, in scope, a *Action) error {
 	in.context.Saved = saidByHosts(in.context.Saved)
 	text, err := render(g.Question, in, plain)
 	if err != nil {
-		return nil, fmt.Errorf("question: %w", err)
+		return fmt.Errorf("question: %w", err)
 	}
 	timeout, err := g.Timeout.value(in, time.Second)
-	return &Gate{Question: asked(text), Timeout: timeout, Release: g.Release, Dry: g.Dry}, err
+	a.Spec = &Gate{Question: asked(text), Timeout: timeout, Release: g.Release, Dry: g.Dry}
+	return err
 }
 
 // asked cuts a question to its limit and marks the cut, because the person must know that
@@ -73,9 +74,18 @@ func asked(text string) string {
 	return fmt.Sprintf("%s… (%d bytes more)", text[:cut], len(text)-cut)
 }
 
+// Gate returns what a step of kind gate waits for; nil for steps of other kinds.
+func (a Action) Gate() *Gate {
+	g, _ := a.Spec.(*Gate)
+	return g
+}
+
 // Gated reports whether a step waits for a person.
 func (f Frozen) Gated() bool {
-	return slices.ContainsFunc(f.Steps, func(s Step) bool { return s.Gate != nil && !s.Gate.Dry })
+	return slices.ContainsFunc(f.Steps, func(s Step) bool {
+		gate, is := s.Spec.(*GateSpec)
+		return is && !gate.Dry
+	})
 }
 
 func readGate(p *parser, v value) *GateSpec {
@@ -93,6 +103,10 @@ func gateKeys() []key[GateSpec] {
 		{"timeout", func(p *parser, v value, g *GateSpec) { g.Timeout = p.span(v) }},
 		{"release", func(p *parser, v value, g *GateSpec) { g.Release = p.flag(v) }},
 	}
+}
+
+func gateTypes() property {
+	return object(keyNames(gateKeys()), property{"release": property{"type": "boolean"}})
 }
 
 // question reads a text for a person. Its values need no quotes, because no shell reads it.

@@ -59,7 +59,7 @@ func TestAGateAsksAPerson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(&want, a.Gate); diff != "" || a.Kind != scripts.KindGate {
+		if diff := cmp.Diff(&want, a.Gate()); diff != "" || a.Kind != scripts.KindGate {
 			t.Errorf("step %d, a %s: -want +got:\n%s", i, a.Kind, diff)
 		}
 		if !a.Repeatable || a.Disruptive || a.Shell != "" {
@@ -77,7 +77,7 @@ func TestAnEndlessQuestionIsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q := a.Gate.Question; len(q) > 4200 || !strings.HasSuffix(q, " bytes more)") || strings.Contains(q, "\xff") {
+	if q := a.Gate().Question; len(q) > 4200 || !strings.HasSuffix(q, " bytes more)") || strings.Contains(q, "\xff") {
 		t.Errorf("%d bytes, ending %q", len(q), q[len(q)-40:])
 	}
 }
@@ -118,17 +118,17 @@ func TestADryRunSaysWhatAGateWouldAsk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(f.Steps) != 2 || !f.Steps[1].Gate.Dry || f.Steps[0].Name != "b" {
+	if len(f.Steps) != 2 || !f.Steps[1].Spec.(*scripts.GateSpec).Dry || f.Steps[0].Name != "b" {
 		t.Errorf("%+v", f.Steps)
 	}
-	if whole.Steps[1].Gate.Dry {
+	if whole.Steps[1].Spec.(*scripts.GateSpec).Dry {
 		t.Error("the dry run changed the runbook itself")
 	}
 	a, err := f.Step(1, fleet.Host{Name: "h"}, scripts.Context{})
-	if err != nil || !a.Gate.Dry {
-		t.Errorf("%+v, %v", a.Gate, err)
+	if err != nil || !a.Gate().Dry {
+		t.Errorf("%+v, %v", a.Gate(), err)
 	}
-	if all, err := whole.Only(""); err != nil || len(all.Steps) != 3 || all.Steps[1].Gate.Dry {
+	if all, err := whole.Only(""); err != nil || len(all.Steps) != 3 || all.Steps[1].Spec.(*scripts.GateSpec).Dry {
 		t.Errorf("%+v, %v", all.Steps, err)
 	}
 }

@@ -61,7 +61,7 @@ func (p *parser) steps(v value, items []value, r *Runbook, first map[string]int)
 
 // checkStep checks the keys of a step against its kind and its runbook.
 func (p *parser) checkStep(s *Step, r *Runbook, item value, seen map[string]value) {
-	rule, ok := kindRuleOf(s.Kind)
+	rule, ok := kindTable[s.Kind]
 	if !ok {
 		p.add(at(item.Node), "the step does nothing: give it one of %s", strings.Join(kindNames(), ", "))
 		return
@@ -133,7 +133,7 @@ func (p *parser) readOnFail(s *Step, r *Runbook, seen map[string]value, first ma
 	p.saved.rescuing, p.saved.now = false, before
 
 	for i, one := range block {
-		rule, known := kindRuleOf(one.Kind)
+		rule, known := kindTable[one.Kind]
 		if known && !rule.rescues {
 			p.add(at(items[min(i, len(items)-1)].Node), "a step of kind %s cannot stand in on_fail",
 				one.Kind)
@@ -146,93 +146,9 @@ func (p *parser) readOnFail(s *Step, r *Runbook, seen map[string]value, first ma
 	p.rescues = append(p.rescues, block...)
 }
 
-// kindRule describes a kind of step: the keys that only it has.
-type kindRule struct {
-	name    Kind
-	keys    []string
-	rescues bool // it may stand in on_fail
-}
-
-func kindRules() []kindRule {
-	judged := []string{"retry", "expect", "classes", "save"}
-	return []kindRule{
-		{KindRun, append([]string{"repeatable", "disruptive", "preflight", "diff"}, judged...), true},
-		{KindUpload, []string{"repeatable", "disruptive", "preflight"}, true},
-		{KindCheck, append([]string{"diff"}, judged...), true},
-		{KindWait, []string{"expect", "classes", "save"}, true},
-		{KindVerify, []string{"expect", "classes", "save"}, true},
-		{KindReboot, []string{"disruptive", "classes"}, true},
-		{KindConfirm, []string{"disruptive", "classes"}, false},
-		{KindGate, nil, true},
-	}
-}
-
-func kindRuleOf(k Kind) (kindRule, bool) {
-	for _, r := range kindRules() {
-		if r.name == k {
-			return r, true
-		}
-	}
-	return kindRule{}, false
-}
-
-func kindNames() []string {
-	var names []string
-	for _, r := range kindRules() {
-		names = append(names, string(r.name))
-	}
-	return names
-}
-
 func stepKeys() []key[Step] {
 	name := key[Step]{"name", func(p *parser, v value, s *Step) { s.Name = p.word(v) }}
 	return slices.Concat([]key[Step]{name}, kindKeys(), otherKeys())
-}
-
-// kindKeys are the keys that determine the kind of a step.
-func kindKeys() []key[Step] {
-	return []key[Step]{
-		{string(KindRun), func(p *parser, v value, s *Step) {
-			if p.kind(v, KindRun, s) {
-				s.Run = p.shellWithSecrets(v)
-			}
-		}},
-		{string(KindUpload), func(p *parser, v value, s *Step) {
-			if p.kind(v, KindUpload, s) {
-				s.Upload = readUpload(p, v)
-			}
-		}},
-		{string(KindCheck), func(p *parser, v value, s *Step) {
-			if p.kind(v, KindCheck, s) {
-				s.Run = p.shellWithSecrets(v)
-			}
-		}},
-		{string(KindWait), func(p *parser, v value, s *Step) {
-			if p.kind(v, KindWait, s) {
-				s.Wait = readWait(p, v)
-			}
-		}},
-		{string(KindVerify), func(p *parser, v value, s *Step) {
-			if p.kind(v, KindVerify, s) {
-				s.Verify = readVerify(p, v)
-			}
-		}},
-		{string(KindReboot), func(p *parser, v value, s *Step) {
-			if p.kind(v, KindReboot, s) {
-				s.Reboot = readReboot(p, v)
-			}
-		}},
-		{string(KindConfirm), func(p *parser, v value, s *Step) {
-			if p.kind(v, KindConfirm, s) {
-				s.Confirm = readConfirm(p, v)
-			}
-		}},
-		{string(KindGate), func(p *parser, v value, s *Step) {
-			if p.kind(v, KindGate, s) {
-				s.Gate = readGate(p, v)
-			}
-		}},
-	}
 }
 
 // otherKeys are the keys for conditions, success and reactions of a step.

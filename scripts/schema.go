@@ -1,8 +1,10 @@
 package scripts
 
 import (
+	_ "embed" // the skeleton of a runbook
 	"encoding/json"
 	"maps"
+	"strings"
 )
 
 // Schema returns the JSON Schema of runbooks for editors: which keys exist where, with their
@@ -17,25 +19,21 @@ func Schema() []byte {
 
 	retry := object(keyNames(retryKeys()), property{"submit": number})
 	again := object(keyNames(againKeys()), property{"tries": number})
-	away := object(keyNames(awayKeys()), property{"probes": number})
-	ready := object(keyNames(readyKeys()), property{"probes": number})
-	probes := property{"unreachable": away, "not_ready": ready}
 	one := property{"save": property{"type": "object",
 		"additionalProperties": object(keyNames(saveKeys()), property{"lines": flag})}}
 	maps.Copy(one, property{
-		"upload":  object(keyNames(uploadKeys()), nil),
-		"wait":    object(keyNames(waitKeys()), property{"release": flag}),
-		"verify":  object(keyNames(verifyKeys()), probes),
-		"reboot":  object(keyNames(rebootKeys()), probes),
-		"confirm": object(keyNames(confirmKeys()), nil),
-		"gate":    object(keyNames(gateKeys()), property{"release": flag}),
-		"expect":  object(keyNames(expectKeys()), property{"exit": numbers, "json": texts}),
+		"expect": object(keyNames(expectKeys()), property{"exit": numbers, "json": texts}),
 		"classes": property{"type": "array", "items": object(keyNames(classKeys()),
 			property{"exit": number, "class": property{"enum": classNames()}})},
 		"retry": again, "when": texts, "outcome": property{"const": RolledBack},
 		"repeatable": flag, "disruptive": flag, "preflight": flag, "diff": flag,
 		"on_fail": property{"type": "array", "items": property{"$ref": "#/$defs/step"}},
 	})
+	for _, kind := range kindRules() {
+		if kind.types != nil {
+			one[string(kind.name)] = kind.types()
+		}
+	}
 	step := object(keyNames(stepKeys()), one)
 	step["required"] = []string{"name"}
 	argument := object(keyNames(argumentKeys()), property{"type": types, "required": flag,
@@ -70,41 +68,10 @@ func object(keys []string, types property) property {
 	return property{"type": "object", "additionalProperties": false, "properties": all}
 }
 
+//go:embed skeleton.yaml
+var skeleton string
+
 // Skeleton returns the text of a new runbook that explains each key.
 func Skeleton(name string) string {
-	return `# yaml-language-server: $schema=runbook.schema.json
-name: ` + name + `
-description: What it does, in a sentence or two.
-arguments:
-  path:
-    type: string # or int, bool, duration, enum, file, secret
-    description: what to give
-    default: /etc/motd
-# disruptive: true  # traffic may suffer: one host of a group at a time
-timeout: 5m # of each step, and of what it may take longer than
-expect: 10s # how long it usually takes
-
-steps:
-  # A check changes nothing. It runs in dry runs too (muster run --check).
-  - name: there
-    check: test -e {{path}} && wc -l < {{path}}
-    save:
-      lines: {match: '^\s*(\d+)'}
-
-  # A step changes something. Values are one quoted word each, whatever is in them.
-  - name: change
-    when: ["{{saved.lines}} < 100"]
-    run: |
-      cp -p {{path}} {{path}}.before
-      printf '%s\n' "changed by muster, task "{{task.id}} >> {{path}}
-    # What helps if it fails; the job ends rolled_back then, and not failed.
-    on_fail:
-      - name: back
-        run: mv {{path}}.before {{path}}
-        outcome: rolled_back
-
-  - name: well
-    check: tail -n 1 {{path}}
-    expect: {match: changed by muster}
-`
+	return strings.Replace(skeleton, "name: NAME\n", "name: "+name+"\n", 1)
 }

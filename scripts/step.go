@@ -13,18 +13,8 @@ type Step struct {
 	Repeatable bool          `json:"repeatable,omitempty"`
 	Disruptive bool          `json:"disruptive,omitempty"` // traffic may suffer
 	Dry        Dry           `json:"dry,omitempty"`        // its role in dry runs
-	Specs
+	Spec       any           `json:"-"`                    // what only its kind has, such as *GateSpec
 	Rules
-}
-
-// Specs describe steps that release their worker. At most one is set.
-type Specs struct {
-	Wait   *WaitSpec   `json:"wait,omitempty"`
-	Verify *VerifySpec `json:"verify,omitempty"`
-	Reboot *RebootSpec `json:"reboot,omitempty"`
-
-	Confirm *ConfirmSpec `json:"confirm,omitempty"`
-	Gate    *GateSpec    `json:"gate,omitempty"`
 }
 
 // Rules say when a step runs, how it is judged, and what follows.
@@ -58,22 +48,6 @@ type Block struct {
 	First int `json:"first"` // index
 	Count int `json:"count"`
 }
-
-// Kind is the kind of a step.
-type Kind string
-
-// The kinds of step.
-const (
-	KindRun    Kind = "run"    // a shell text
-	KindUpload Kind = "upload" // puts a file on the host
-	KindCheck  Kind = "check"  // a shell text that changes nothing and must succeed
-	KindWait   Kind = "wait"   // releases the worker for a time, or until a condition holds
-	KindVerify Kind = "verify" // checks repeatedly whether the host is healthy
-	KindReboot Kind = "reboot" // reboots the host, then checks as verify does
-
-	KindConfirm Kind = "confirm" // a change that the host reverts unless it is proven in time
-	KindGate    Kind = "gate"    // waits for the approval of a person
-)
 
 // RolledBack is the only outcome that a step of on_fail can give to its job.
 const RolledBack = "rolled_back"

@@ -1,6 +1,8 @@
 package scripts
 
 import (
+	"cmp"
+	_ "embed" // the text that reboots a host
 	"errors"
 	"fmt"
 	"strconv"
@@ -70,14 +72,9 @@ func DefaultProbes() Probes {
 }
 
 // defaultReboot reboots a host three seconds later, so that the session can end properly.
-const defaultReboot = `if [ -d /run/systemd/system ] && command -v systemd-run > /dev/null; then
-  exec systemd-run --quiet --on-active=3 --timer-property=AccuracySec=100ms systemctl reboot
-fi
-if command -v setsid > /dev/null; then
-  setsid sh -c 'sleep 3; exec reboot' > /dev/null 2>&1 < /dev/null &
-else
-  nohup sh -c 'sleep 3; exec reboot' > /dev/null 2>&1 < /dev/null &
-fi`
+//
+//go:embed reboot.sh
+var defaultReboot string
 
 // NotYet is the exit code of a check that must be repeated later (EX_TEMPFAIL).
 const NotYet = 75
@@ -91,19 +88,42 @@ type Wait struct {
 	Unknown bool // whether the outcome is unknown if the limit passes; otherwise the step fails
 }
 
-// fill returns the wait for one host.
-func (w *WaitSpec) fill(in scope) (*Wait, error) {
-	out := &Wait{Release: w.Release, Unknown: w.OnLate == "unknown"}
-	var err error
+// fillWait fills in the wait for one host, and the shell text for which it waits.
+func fillWait(f Frozen, w *WaitSpec, in scope, a *Action) (err error) {
+	wait := &Wait{Release: w.Release, Unknown: w.OnLate == "unknown"}
+	a.Spec = wait
 	if w.Until == "" {
-		out.For, err = w.For.value(in, 0)
-		return out, err
+		wait.For, err = w.For.value(in, 0)
+		return err
 	}
-	var errs []error
-	out.Every, err = w.Every.value(in, time.Second)
-	errs = append(errs, err)
-	out.Limit, err = w.Limit.value(in, time.Second)
-	return out, errors.Join(append(errs, err)...)
+	var errs [3]error
+	wait.Every, errs[0] = w.Every.value(in, time.Second)
+	wait.Limit, errs[1] = w.Limit.value(in, time.Second)
+	a.Shell, errs[2] = f.shell(w.Until, in)
+	return errors.Join(errs[:]...)
+}
+
+// Wait returns how long a step of kind wait waits; nil for steps of other kinds.
+func (a Action) Wait() *Wait {
+	w, _ := a.Spec.(*Wait)
+	return w
+}
+
+// fillVerify fills in the check for one host.
+func fillVerify(f Frozen, v *VerifySpec, in scope, a *Action) (err error) {
+	a.Probes = &v.Probes
+	a.Shell, err = f.shell(v.Check, in)
+	return err
+}
+
+// fillReboot fills in for one host how it reboots, and how it says that it is ready.
+func fillReboot(f Frozen, r *RebootSpec, in scope, a *Action) (err error) {
+	a.Probes = &r.Probes
+	a.Command, err = f.shell(cmp.Or(r.Command, defaultReboot), in)
+	if err == nil && r.Ready != "" {
+		a.Shell, err = f.shell(r.Ready, in)
+	}
+	return err
 }
 
 // value returns the duration of a span on a host.
@@ -188,6 +208,10 @@ func (p *parser) span(v value) Span {
 	return Span{Ref: ref}
 }
 
+func waitTypes() property {
+	return object(keyNames(waitKeys()), property{"release": property{"type": "boolean"}})
+}
+
 func readVerify(p *parser, v value) *VerifySpec {
 	s := &VerifySpec{Probes: DefaultProbes()}
 	seen := readMapping(p, v, verifyKeys(), s)
@@ -210,6 +234,8 @@ func verifyKeys() []key[VerifySpec] {
 	}
 }
 
+func verifyTypes() property { return object(keyNames(verifyKeys()), probesTypes()) }
+
 func readReboot(p *parser, v value) *RebootSpec {
 	s := &RebootSpec{Probes: DefaultProbes()}
 	readMapping(p, v, rebootKeys(), s)
@@ -227,6 +253,15 @@ func rebootKeys() []key[RebootSpec] {
 			readMapping(p, v, readyKeys(), &s.NotReady)
 		}},
 	}
+}
+
+func rebootTypes() property { return object(keyNames(rebootKeys()), probesTypes()) }
+
+// probesTypes are the types of the keys of Probes.
+func probesTypes() property {
+	number := property{"probes": property{"type": "integer"}}
+	return property{"unreachable": object(keyNames(awayKeys()), number),
+		"not_ready": object(keyNames(readyKeys()), number)}
 }
 
 func awayKeys() []key[AwayProbes] {

@@ -57,7 +57,7 @@ func TestStepsThatGiveTheWorkerBack(t *testing.T) {
 		2: {For: time.Hour},
 		3: {Every: 5 * time.Second, Limit: 90 * time.Minute, Unknown: true},
 	} {
-		if diff := cmp.Diff(&want, step(i).Wait); diff != "" {
+		if diff := cmp.Diff(&want, step(i).Wait()); diff != "" {
 			t.Errorf("step %d: -want +got:\n%s", i, diff)
 		}
 	}
@@ -96,9 +96,9 @@ func TestASavedTimeMustBeOne(t *testing.T) {
 		a, err := f.Step(2, fleet.Host{Name: "h"}, scripts.Context{Saved: map[string]string{"at": text}})
 		switch {
 		case want < 0 && (err == nil || !strings.Contains(err.Error(), "want seconds, or a duration")):
-			t.Errorf("%q: %+v, %v", text, a.Wait, err)
-		case want >= 0 && (err != nil || a.Wait.For != want):
-			t.Errorf("%q: %+v, %v", text, a.Wait, err)
+			t.Errorf("%q: %+v, %v", text, a.Wait(), err)
+		case want >= 0 && (err != nil || a.Wait().For != want):
+			t.Errorf("%q: %+v, %v", text, a.Wait(), err)
 		}
 	}
 }

@@ -253,7 +253,7 @@ func (p *rehearsal) Gate(_ context.Context, _ string, _ jobs.ID, step int) (jobs
 	if p.away() {
 		return jobs.GateAnswer{}, nil
 	}
-	p.came(p.book.Steps[step].Gate.Question)
+	p.came(p.book.Steps[step].Spec.(*scripts.GateSpec).Question)
 	a := p.next()
 	if a.Exit != 0 {
 		return jobs.GateAnswer{Word: jobs.GateRefuse, Note: "refused: " + a.Output}, nil

@@ -108,7 +108,7 @@ func (k *confirmStep) arms(ctx context.Context, action scripts.Action, bound tim
 	again := before.Since != 0 || k.Job.Evidence(action).MayHaveBegun()
 	free := now.Add(bound + jobs.KillGrace)
 	k.Memory.Probe = &verdict.Probing{Since: cmp.Or(before.Since, now), Free: free,
-		Until: free.Add(action.Confirm.Within)}
+		Until: free.Add(action.Confirm().Within)}
 	if err := k.Permits.Ask(); err != nil {
 		k.neverArmed(before)
 		return k.Permits.Refused(ctx, action, err), false
@@ -120,7 +120,7 @@ func (k *confirmStep) arms(ctx context.Context, action scripts.Action, bound tim
 		}
 	}
 	k.Course.Begin()
-	cmd := remote.Command{Shell: action.Confirm.Arm, Bound: bound, Stop: k.Halt.Done()}
+	cmd := remote.Command{Shell: action.Confirm().Arm, Bound: bound, Stop: k.Halt.Done()}
 	if verdict.KeepsRecords(f.Grant.Host) {
 		cmd.Record = k.Records.Numbered(0)
 		cmd.Record.Again, cmd.Record.Twice = again, before.Free != 0 && now >= before.Free
@@ -175,7 +175,7 @@ func (k *confirmStep) proves(ctx context.Context, action scripts.Action) (r jobs
 	if !ok {
 		return f.Appoint(jobs.KindVerify, k.Memory.Probed(), 0, "too little time is left"), false, true
 	}
-	f, state, ok := k.change(ctx, f, remote.Command{Shell: action.Confirm.Prove, Bound: bound,
+	f, state, ok := k.change(ctx, f, remote.Command{Shell: action.Confirm().Prove, Bound: bound,
 		Stop: k.Halt.Done()})
 	switch {
 	case f.Order != nil:
@@ -238,7 +238,7 @@ func (k *confirmStep) unproven(ctx context.Context, f verdict.Evidence,
 	default:
 		return verdict.HostSaid("proof: "+f.Finding().Text, verdict.LastWords(f.Result.Output)), true
 	}
-	for _, p := range f.Action.Confirm.Probes {
+	for _, p := range f.Action.Confirm().Probes {
 		if err := k.tries(ctx, p); err != nil {
 			return fmt.Sprintf("probe %s: %s", p, verdict.Reason(err)), false
 		}
@@ -268,7 +268,7 @@ func (k *confirmStep) tries(ctx context.Context, p scripts.Probe) error {
 func (k *confirmStep) confirm(ctx context.Context, action scripts.Action, bound time.Duration) (
 	r jobs.Result, goOn bool) {
 	f := k.Job.Evidence(action)
-	cmd := remote.Command{Shell: action.Confirm.Confirm, Bound: bound}
+	cmd := remote.Command{Shell: action.Confirm().Confirm, Bound: bound}
 	if verdict.KeepsRecords(f.Grant.Host) {
 		cmd.Record = k.Records.Numbered(keepTry)
 		cmd.Record.Again, cmd.Record.Twice = true, true
@@ -309,5 +309,5 @@ func (k *confirmStep) back(ctx context.Context, f verdict.Evidence) (verdict.Evi
 		f.Err = fmt.Errorf("too little time is left")
 		return f, scripts.Confirmation{}, false
 	}
-	return k.change(ctx, f, remote.Command{Shell: f.Action.Confirm.Back, Bound: bound})
+	return k.change(ctx, f, remote.Command{Shell: f.Action.Confirm().Back, Bound: bound})
 }

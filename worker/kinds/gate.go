@@ -26,7 +26,7 @@ func (k gateStep) Look(context.Context, Start) (r jobs.Result, goOn bool) { retu
 
 // pass returns the wait at a gate, or goOn if a person has opened it.
 func (k gateStep) pass(ctx context.Context, f verdict.Evidence) (r jobs.Result, goOn bool) {
-	gate, name := f.Action.Gate, f.Action.Name
+	gate, name := f.Action.Gate(), f.Action.Name
 	switch {
 	case f.Order != nil:
 		return f.NotStarted(verdict.Hindrance{}), false

@@ -74,7 +74,7 @@ func ChangeAway(f Evidence, now jobs.Micros) jobs.Result {
 	c := f.Probed()
 	why := Shortened(Reason(f.Err), NoteMax)
 	if c.Since == 0 { // another worker was lost with it
-		c.Since, c.Until = now, now.Add(f.Grant.Bound+f.Action.Confirm.Within)
+		c.Since, c.Until = now, now.Add(f.Grant.Bound+f.Action.Confirm().Within)
 	}
 	switch {
 	case f.Order != nil:

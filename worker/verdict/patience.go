@@ -13,8 +13,7 @@ import (
 // Patient reports whether a step of that kind spans several attempts and frees its worker in
 // between.
 func Patient(k scripts.Kind) bool {
-	return k == scripts.KindWait || k == scripts.KindVerify || k == scripts.KindReboot ||
-		k == scripts.KindConfirm
+	return k.Patient()
 }
 
 // NeedsPerson reports whether only a person can mend a host that fails in this way.
@@ -68,13 +67,13 @@ const proofMost = 5 * time.Second
 
 // ProofPause is the time between two tries of a proof: there are some ten of them at least.
 func ProofPause(f Evidence) time.Duration {
-	return min(f.Action.Confirm.Within/10, proofMost)
+	return min(f.Action.Confirm().Within/10, proofMost)
 }
 
 // Stands returns the wait of a job whose gate nobody has answered. The question stays as it was
 // first asked.
 func Stands(f Evidence, c Probing, now jobs.Micros) jobs.Result {
-	gate := f.Action.Gate
+	gate := f.Action.Gate()
 	if c.Gate == nil {
 		c.Since, c.Until = now, now.Add(gate.Timeout)
 		c.Gate = &asking{f.Action.Name, gate.Question}
@@ -88,7 +87,7 @@ func Stands(f Evidence, c Probing, now jobs.Micros) jobs.Result {
 // Shut returns why a gate stays shut: a person refused it, or nobody opened it in time.
 func Shut(f Evidence, answer jobs.GateAnswer) string {
 	if answer.Word == jobs.GateLate {
-		return fmt.Sprintf("nobody opened the gate within %s", f.Action.Gate.Timeout)
+		return fmt.Sprintf("nobody opened the gate within %s", f.Action.Gate().Timeout)
 	}
 	return OneLine(answer.Note)
 }

@@ -91,8 +91,8 @@ func staysAway(f Evidence, c Probing) jobs.Outcome {
 
 // late returns the end of a wait whose limit has passed.
 func late(f Evidence, why string) jobs.Result {
-	text := Also(fmt.Sprintf("not so after %s", f.Action.Wait.Limit), why)
-	if f.Action.Wait.Unknown {
+	text := Also(fmt.Sprintf("not so after %s", f.Action.Wait().Limit), why)
+	if f.Action.Wait().Unknown {
 		return f.End(jobs.Unknown, jobs.ClassOperator, text)
 	}
 	return f.End(jobs.Failed, jobs.ClassOperator, text)
@@ -100,19 +100,19 @@ func late(f Evidence, why string) jobs.Result {
 
 // NotYet returns the time to the next probe of a wait: each interval, and once at its limit.
 func NotYet(f Evidence, c Probing, now jobs.Micros, why string) jobs.Result {
-	left := c.Since.Add(f.Action.Wait.Limit).Sub(now)
+	left := c.Since.Add(f.Action.Wait().Limit).Sub(now)
 	if left <= 0 {
 		return late(f, why)
 	}
 	c.Saying = Shortened(why, NoteMax)
-	r := f.Appoint(jobs.KindWait, c, min(f.Action.Wait.Every, left), Also("waits", why))
-	r.Release = f.Action.Wait.Release
+	r := f.Appoint(jobs.KindWait, c, min(f.Action.Wait().Every, left), Also("waits", why))
+	r.Release = f.Action.Wait().Release
 	return r
 }
 
 // Waits returns the result of a wait for a time; over: the time has come.
 func Waits(f Evidence, c Probing, now jobs.Micros) (r jobs.Result, over bool) {
-	w := f.Action.Wait
+	w := f.Action.Wait()
 	if c.Until == 0 {
 		c.Since, c.Until = now, now.Add(w.For)
 	}

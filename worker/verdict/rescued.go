@@ -10,8 +10,7 @@ import (
 
 // Looks reports whether steps of that kind change nothing.
 func Looks(k scripts.Kind) bool {
-	return k == scripts.KindCheck || k == scripts.KindWait || k == scripts.KindVerify ||
-		k == scripts.KindGate
+	return k.Looks()
 }
 
 // Rescues reports whether the on_fail of a step is to run: the step was started, and is known to
