@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
+	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue/hub"
 	"muster/server/agreed"
+	"muster/server/web"
 )
 
 // AgreedKept is what Redis has of what people have agreed, and how it gets that back.
@@ -23,68 +27,80 @@ type AgreedKept interface {
 	RestoreAgreed(ctx context.Context, parts []jobs.AgreedPart, note string) error
 }
 
-// agreedWatch is what one server has seen of it.
-type agreedWatch struct {
-	seen atomic.Bool // Redis was compared with history since this server started
+// agreement compares what Redis has of what was agreed with the copy that history keeps.
+type agreement struct {
+	kept    AgreedKept
+	history *history.Store // nil: none
+	log     hclog.Logger
+	now     func() time.Time
+	seen    atomic.Bool // Redis was compared with history since this server started
+}
+
+func (a *agreement) Routes(api huma.API) {
+	huma.Register(api, web.Get("/v1/agreed", "Show what history keeps of what was agreed"), a.report)
+	huma.Register(api, web.Post("/v1/agreed/restore",
+		"Put back what Redis has lost of what was agreed"), a.restore)
+	huma.Register(api, web.Post("/v1/agreed/forsake",
+		"Go on without what Redis has lost of it"), a.forsake)
 }
 
 // errAgreedLost is the answer to who wants to begin something.
 var errAgreedLost = errors.New("redis has lost what was agreed about times and schedules, and " +
 	"nothing starts: `muster restore --dry-run` shows what history can put back")
 
-// agreedKnown refuses new work where Redis has lost what was agreed, or may have: an empty Redis
+// known refuses new work where Redis has lost what was agreed, or may have: an empty Redis
 // belongs to a new house, or to one of which history knows more.
-func (s *Server) agreedKnown(ctx context.Context) error {
-	state, err := s.queue.Hub.Agreed.AgreedState(ctx)
+func (a *agreement) known(ctx context.Context) error {
+	state, err := a.kept.AgreedState(ctx)
 	if err != nil {
-		return problem(err)
+		return web.Problem(err)
 	}
 	var asked agreed.History
-	if s.history != nil && !s.agreed.seen.Load() {
-		asked = s.history
+	if a.history != nil && !a.seen.Load() {
+		asked = a.history
 	}
 	switch l := agreed.Compare(ctx, state.Parts, state.Lost, asked); {
 	case l.Note != "":
-		return away(errAgreedLost.Error() + " (" + l.Note + ")")
+		return web.Away(errAgreedLost.Error() + " (" + l.Note + ")")
 	case l.Unasked != nil && l.Empty:
-		return away("redis knows of nothing that was agreed about times, and history, which would " +
+		return web.Away("redis knows of nothing that was agreed about times, and history, which would " +
 			"know whether it has lost that, cannot be asked: " + l.Unasked.Error())
-	case l.Unasked == nil && s.history != nil:
-		s.agreed.seen.Store(true)
+	case l.Unasked == nil && a.history != nil:
+		a.seen.Store(true)
 	} // Redis has what was agreed; a history that is away stops nobody
 	return nil
 }
 
 type agreedOutput struct{ Body api.AgreedReport }
 
-// agreedReport compares both.
-func (s *Server) agreedReport(ctx context.Context, _ *nothing) (*agreedOutput, error) {
-	r, _, err := s.compareAgreed(ctx)
+// report compares both.
+func (a *agreement) report(ctx context.Context, _ *web.Nothing) (*agreedOutput, error) {
+	r, _, err := a.compare(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &agreedOutput{r}, nil
 }
 
-func (s *Server) compareAgreed(ctx context.Context) (r api.AgreedReport, back []jobs.AgreedPart,
+func (a *agreement) compare(ctx context.Context) (r api.AgreedReport, back []jobs.AgreedPart,
 	err error) {
-	if s.history == nil {
-		return r, nil, problem(errNoHistory)
+	if a.history == nil {
+		return r, nil, web.Problem(web.ErrNoHistory)
 	}
-	state, err := s.queue.Hub.Agreed.AgreedState(ctx)
+	state, err := a.kept.AgreedState(ctx)
 	if err != nil {
-		return r, nil, problem(err)
+		return r, nil, web.Problem(err)
 	}
-	kept, err := s.history.Agreed(ctx)
+	kept, err := a.history.Agreed(ctx)
 	if err != nil {
-		return r, nil, problem(err)
+		return r, nil, web.Problem(err)
 	}
 	gone := agreed.Lost(kept, state.Parts)
 	r = api.AgreedReport{Lost: state.Lost, Parts: []api.AgreedCopy{}}
 	for _, part := range jobs.AgreedParts() {
-		is, err := s.queue.Hub.Agreed.AgreedPart(ctx, part)
+		is, err := a.kept.AgreedPart(ctx, part)
 		if err != nil {
-			return r, nil, problem(err)
+			return r, nil, web.Problem(err)
 		}
 		one := api.AgreedCopy{Part: part, Kept: kept[part].Words(), At: kept[part].At, Now: is.Words(),
 			Comes: slices.Contains(gone, part)}
@@ -102,18 +118,18 @@ var errNothingLost = huma.Error409Conflict("Redis has lost nothing that history 
 
 // agreedLoss is what an order about a loss is about.
 type agreedLoss struct {
-	giver
+	web.Giver
 	report api.AgreedReport
 	back   []jobs.AgreedPart // what history has, and Redis has lost
 }
 
-// agreedLoss reads such an order, and refuses it if nothing is lost.
-func (s *Server) agreedLoss(ctx context.Context, in *Order, done string) (agreedLoss, error) {
-	g, wrong := in.reasoned(done)
+// lossOf reads such an order, and refuses it if nothing is lost.
+func (a *agreement) lossOf(ctx context.Context, in *web.Order, done string) (agreedLoss, error) {
+	g, wrong := in.Reasoned(done)
 	if len(wrong) > 0 {
-		return agreedLoss{}, refusal(wrong)
+		return agreedLoss{}, web.Refusal(wrong)
 	}
-	r, back, err := s.compareAgreed(ctx)
+	r, back, err := a.compare(ctx)
 	if err == nil && r.Lost.Since.IsZero() && len(back) == 0 {
 		err = errNothingLost
 	}
@@ -121,57 +137,48 @@ func (s *Server) agreedLoss(ctx context.Context, in *Order, done string) (agreed
 }
 
 // restore puts back what Redis has lost.
-func (s *Server) restore(ctx context.Context, in *Order) (*agreedOutput, error) {
-	loss, err := s.agreedLoss(ctx, in, "restored")
+func (a *agreement) restore(ctx context.Context, in *web.Order) (*agreedOutput, error) {
+	loss, err := a.lossOf(ctx, in, "restored")
 	if err != nil {
 		return nil, err
 	}
-	if err := s.queue.Hub.Agreed.RestoreAgreed(ctx, loss.back, loss.note()); err != nil {
-		return nil, problem(err)
+	if err := a.kept.RestoreAgreed(ctx, loss.back, loss.Note()); err != nil {
+		return nil, web.Problem(err)
 	}
-	logOrder(s.log, "what was agreed is restored", loss.giver, "parts", len(loss.back))
+	web.LogOrder(a.log, "what was agreed is restored", loss.Giver, "parts", len(loss.back))
 	return &agreedOutput{loss.report}, nil
 }
 
 // forsake goes on with what Redis has: nothing comes back, and history keeps that from now on.
-func (s *Server) forsake(ctx context.Context, in *Order) (*agreedOutput, error) {
-	loss, err := s.agreedLoss(ctx, in, "given up")
+func (a *agreement) forsake(ctx context.Context, in *web.Order) (*agreedOutput, error) {
+	loss, err := a.lossOf(ctx, in, "given up")
 	if err != nil {
 		return nil, err
 	}
 	var whole []jobs.AgreedPart
 	for i, part := range jobs.AgreedParts() {
-		p, err := s.queue.Hub.Agreed.AgreedPart(ctx, part)
+		p, err := a.kept.AgreedPart(ctx, part)
 		if err != nil {
-			return nil, problem(err)
+			return nil, web.Problem(err)
 		}
 		whole, loss.report.Parts[i].Comes = append(whole, p), false
 	}
-	if err := s.history.KeepAgreed(ctx, whole, s.now()); err != nil {
-		return nil, problem(err)
+	if err := a.history.KeepAgreed(ctx, whole, a.now()); err != nil {
+		return nil, web.Problem(err)
 	}
-	if err := s.queue.Hub.Agreed.RestoreAgreed(ctx, nil, loss.note()); err != nil {
-		return nil, problem(err)
+	if err := a.kept.RestoreAgreed(ctx, nil, loss.Note()); err != nil {
+		return nil, web.Problem(err)
 	}
-	logOrder(s.log, "what was agreed and lost is given up", loss.giver, "parts", len(loss.back))
+	web.LogOrder(a.log, "what was agreed and lost is given up", loss.Giver, "parts", len(loss.back))
 	return &agreedOutput{loss.report}, nil
 }
 
-// lostAgreed says it in health; empty: nothing is lost.
-func (s *Server) lostAgreed(ctx context.Context) string {
-	state, err := s.queue.Hub.Agreed.AgreedState(ctx)
+// lost says it in health; empty: nothing is lost.
+func (a *agreement) lost(ctx context.Context) string {
+	state, err := a.kept.AgreedState(ctx)
 	if err != nil || state.Lost.Since.IsZero() {
 		return ""
 	}
 	return fmt.Sprintf("nothing starts: Redis has lost what was agreed, since %s: %s; "+
 		"`muster restore` puts it back", state.Lost.Since, state.Lost.Note)
-}
-
-// mayBegin refuses new work that could not be done as was agreed, and makes sure that Redis has
-// the inventory with which it was planned: jobs whose host Redis does not know fail.
-func (s *Server) mayBegin(ctx context.Context) error {
-	if err := s.agreedKnown(ctx); err != nil {
-		return err
-	}
-	return problem(s.stock.Compare(ctx))
 }

@@ -5,45 +5,31 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"muster/history"
 	"muster/server/agreed"
+	"muster/server/web"
 )
 
-// whileAgreed refuses an order that changes what is agreed as long as Redis lacks some of that.
-// A restore puts back whole parts: it would take away what was ordered meanwhile, or what was
-// ordered would hide what is lost. Nothing starts in that time, so no order is urgent but a
-// halt, which is no such order.
-func whileAgreed[I, O any](whole func(context.Context) error,
-	do func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
-	return func(ctx context.Context, in *I) (*O, error) {
-		if err := whole(ctx); err != nil {
-			return nil, err
-		}
-		return do(ctx, in)
-	}
-}
-
-// loss says what Redis has lost of what was agreed; empty: nothing. It compares with history
+// note says what Redis has lost of what was agreed; empty: nothing. It compares with history
 // itself, because the duty that does may be two seconds behind. A history that is away, or that
 // nobody keeps, stops nobody.
-func loss(ctx context.Context, q AgreedKept, h *history.Store) (string, error) {
-	state, err := q.AgreedState(ctx)
+func (a *agreement) note(ctx context.Context) (string, error) {
+	state, err := a.kept.AgreedState(ctx)
 	if err != nil {
 		return "", err
 	}
 	var asked agreed.History
-	if h != nil {
-		asked = h
+	if a.history != nil {
+		asked = a.history
 	}
 	return agreed.Compare(ctx, state.Parts, state.Lost, asked).Note, nil
 }
 
-// agreedWhole returns an error if Redis has lost something of what was agreed.
-func (s *Server) agreedWhole(ctx context.Context) error {
-	note, err := loss(ctx, s.queue.Hub.Agreed, s.history)
+// whole returns an error if Redis has lost something of what was agreed.
+func (a *agreement) whole(ctx context.Context) error {
+	note, err := a.note(ctx)
 	switch {
 	case err != nil:
-		return problem(err)
+		return web.Problem(err)
 	case note == "":
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/web"
 )
 
 // Asking orders that hosts are asked how jobs ended.
@@ -18,7 +19,7 @@ type Asking interface {
 
 type (
 	askInput struct {
-		Order
+		web.Order
 		Job string `path:"job"`
 	}
 	askOutput struct{ Body jobs.AskOrdered }
@@ -26,33 +27,33 @@ type (
 
 // ask orders that the host of a job which ended unknown is asked how it ended. A worker of the
 // zone does so: servers have no way to the hosts.
-func (s *Server) ask(ctx context.Context, in *askInput) (*askOutput, error) {
-	g, wrong := in.giver("asked for")
+func (s jobRoutes) ask(ctx context.Context, in *askInput) (*askOutput, error) {
+	g, wrong := in.Giver("asked for")
 	id, err := jobs.ParseID(in.Job)
-	if wrong = append(wrong, mistakes("path.job", err)...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+	if wrong = append(wrong, web.Mistakes("path.job", err)...); len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
 	}
-	did, err := s.queue.Orders.Asks.OrderAsk(ctx, id, g.note())
+	did, err := s.asks.OrderAsk(ctx, id, g.Note())
 	if err != nil {
 		return nil, s.unasked(ctx, id, err)
 	}
-	logOrder(s.log, "host to be asked about a job", g, "job", id, "already", did.Already,
+	web.LogOrder(s.log, "host to be asked about a job", g, "job", id, "already", did.Already,
 		"known", did.Known)
 	return &askOutput{did}, nil
 }
 
 // unasked says why a host is not asked about a job.
-func (s *Server) unasked(ctx context.Context, id jobs.ID, err error) error {
+func (s jobRoutes) unasked(ctx context.Context, id jobs.ID, err error) error {
 	if errors.Is(err, queue.ErrOpen) {
 		return huma.Error409Conflict(fmt.Sprintf("%s: only what ended unknown is asked about", err))
 	}
 	if !errors.Is(err, queue.ErrNotFound) && !errors.Is(err, queue.ErrForgotten) {
-		return problem(err)
+		return web.Problem(err)
 	}
-	j, failed := s.orPast(ctx, id, queue.ErrNotFound)
+	j, failed := s.find.orPast(ctx, id, queue.ErrNotFound)
 	switch {
 	case failed != nil:
-		return s.gone(ctx, id.Task(), queue.ErrNotFound)
+		return s.find.gone(ctx, id.Task(), queue.ErrNotFound)
 	case j.Outcome != jobs.Unknown:
 		return huma.Error409Conflict(fmt.Sprintf("job %s ended %s: only what ended unknown is asked "+
 			"about", id, j.Outcome))

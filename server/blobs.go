@@ -15,13 +15,14 @@ import (
 	"muster/api"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/server/web"
 )
 
 type (
 	blobsOutput struct{ Body api.BlobList }
 
 	putBlobInput struct {
-		Asked
+		web.Asked
 		Sent
 		Sum  string `path:"sum" doc:"SHA-256 of the content, in hex"`
 		Size int64  `query:"size" required:"true" minimum:"0" doc:"bytes of the content"`
@@ -34,7 +35,7 @@ type (
 		Sum string `path:"sum"`
 	}
 	removeBlobInput struct {
-		Whose
+		web.Whose
 		Sum   string `path:"sum"`
 		Force bool   `query:"force" doc:"also if tasks need it: their jobs will fail"`
 	}
@@ -58,8 +59,8 @@ type slowBody struct {
 // Read reads a piece.
 func (b slowBody) Read(p []byte) (int, error) {
 	now := time.Now()
-	if err := errors.Join(b.conn.SetReadDeadline(now.Add(bodyTimeout)),
-		b.conn.SetWriteDeadline(now.Add(answerTimeout))); err != nil {
+	if err := errors.Join(b.conn.SetReadDeadline(now.Add(web.BodyTimeout)),
+		b.conn.SetWriteDeadline(now.Add(web.AnswerTimeout))); err != nil {
 		return 0, err
 	}
 	return b.Reader.Read(p)
@@ -72,31 +73,31 @@ type blobRoutes struct {
 	log      hclog.Logger
 }
 
-func (s blobRoutes) routes(api huma.API) {
+func (s blobRoutes) Routes(api huma.API) {
 	const path = "/v1/blobs/{sum}"
-	put := operation(http.MethodPut, path, "Store a content, which is the body")
+	put := web.Operation(http.MethodPut, path, "Store a content, which is the body")
 	put.Errors = append(put.Errors, http.StatusConflict)
 	put.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 		"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}}
 	huma.Register(api, put, s.putBlob)
-	huma.Register(api, operation(http.MethodGet, "/v1/blobs", "List the stored contents"), s.blobs)
-	huma.Register(api, raw(operation(http.MethodGet, path, "A stored content, byte for byte"),
+	huma.Register(api, web.Get("/v1/blobs", "List the stored contents"), s.blobs)
+	huma.Register(api, web.Raw(web.Get(path, "A stored content, byte for byte"),
 		"application/octet-stream"), s.blob)
-	huma.Register(api, operation(http.MethodDelete, path, "Remove a stored content"), s.removeBlob)
+	huma.Register(api, web.Delete(path, "Remove a stored content"), s.removeBlob)
 }
 
 func (s blobRoutes) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutput, error) {
-	name, _, err := operator(in.who, "", in.User)
-	wrong := mistakes("header.X-Muster-User", err)
+	name, _, err := web.Operator(in.Caller(), "", in.User)
+	wrong := web.Mistakes("header.X-Muster-User", err)
 	sum, err := checkSum(in.Sum)
-	if wrong = append(wrong, mistakes("path.sum", err)...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+	if wrong = append(wrong, web.Mistakes("path.sum", err)...); len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
 	}
 	blob := jobs.Blob{SHA256: sum, Size: in.Size, Name: in.Name, By: name}
 	b, err := s.contents.Store.PutBlob(ctx, blob,
 		s.max, in.body)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	s.log.Info("blob stored", "sha256", sum, "bytes", b.Size, "name", b.Name, "by", b.By)
 	return &putBlobOutput{b}, nil
@@ -104,10 +105,10 @@ func (s blobRoutes) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutp
 
 func checkSum(text string) (string, error) { return scripts.ParseBlob(scripts.BlobName(text)) }
 
-func (s blobRoutes) blobs(ctx context.Context, _ *nothing) (*blobsOutput, error) {
+func (s blobRoutes) blobs(ctx context.Context, _ *web.Nothing) (*blobsOutput, error) {
 	list, err := s.contents.Store.Blobs(ctx)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	out := &blobsOutput{api.BlobList{Blobs: list, Max: s.max}}
 	for _, b := range list {
@@ -121,11 +122,11 @@ func (s blobRoutes) blobs(ctx context.Context, _ *nothing) (*blobsOutput, error)
 func (s blobRoutes) blob(ctx context.Context, in *blobInput) (*huma.StreamResponse, error) {
 	sum, err := checkSum(in.Sum)
 	if err != nil {
-		return nil, refusal(mistakes("path.sum", err))
+		return nil, web.Refusal(web.Mistakes("path.sum", err))
 	}
 	b, err := s.contents.Store.Blob(ctx, sum)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		_, w := humago.Unwrap(ctx)
@@ -148,7 +149,7 @@ type slowWriter struct {
 
 // Write writes a piece.
 func (s slowWriter) Write(p []byte) (int, error) {
-	if err := s.conn.SetWriteDeadline(time.Now().Add(bodyTimeout)); err != nil {
+	if err := s.conn.SetWriteDeadline(time.Now().Add(web.BodyTimeout)); err != nil {
 		return 0, err
 	}
 	return s.Writer.Write(p)
@@ -182,11 +183,11 @@ func (l *lastKept) flush() error {
 func (s blobRoutes) removeBlob(ctx context.Context, in *removeBlobInput) (*struct{}, error) {
 	sum, err := checkSum(in.Sum)
 	if err != nil {
-		return nil, refusal(mistakes("path.sum", err))
+		return nil, web.Refusal(web.Mistakes("path.sum", err))
 	}
 	if err := s.contents.Care.RemoveBlob(ctx, sum, in.Force); err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
-	in.note(s.log, "blob removed", "sha256", sum, "force", in.Force)
+	in.Note(s.log, "blob removed", "sha256", sum, "force", in.Force)
 	return nil, nil
 }

@@ -8,11 +8,12 @@ import (
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
+	"muster/server/web"
 )
 
 type (
 	cancelInput struct {
-		Asked
+		web.Asked
 		Task string `path:"task"`
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body *api.CancelRequest
@@ -21,28 +22,28 @@ type (
 )
 
 // cancel ends a task, or some of its jobs.
-func (s *Server) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, error) {
+func (s submitRoutes) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, error) {
 	var b api.CancelRequest
 	if in.Body != nil {
 		b = *in.Body
 	}
 	id, err := jobs.ParseTaskID(in.Task)
-	wrong := mistakes("path.task", err)
-	g, more := giverOf(b.OrderRequest, "cancelled", in.who, in.User)
+	wrong := web.Mistakes("path.task", err)
+	g, more := web.GiverOf(b.OrderRequest, "cancelled", in.Caller(), in.User)
 	list, bad := jobsToCancel(b, id)
 	if wrong = append(append(wrong, more...), bad...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
 	var did jobs.Cancel
 	if len(list) > 0 {
-		did, err = s.queue.Submit.Cancels.CancelJobs(ctx, list, g.note())
+		did, err = s.cancels.CancelJobs(ctx, list, g.Note())
 	} else {
-		did, err = s.queue.Submit.Cancels.Cancel(ctx, id, g.note())
+		did, err = s.cancels.Cancel(ctx, id, g.Note())
 	}
 	if err != nil {
-		return nil, s.gone(ctx, id, err)
+		return nil, s.find.gone(ctx, id, err)
 	}
-	logOrder(s.log, "task cancelled", g, "task", id, "jobs", len(list), "ended", did.Ended,
+	web.LogOrder(s.log, "task cancelled", g, "task", id, "jobs", len(list), "ended", did.Ended,
 		"running", did.Running)
 	return &cancelOutput{did}, nil
 }
@@ -54,15 +55,15 @@ func jobsToCancel(b api.CancelRequest, task jobs.TaskID) (list []jobs.ID, wrong 
 		if err == nil && id.Task() != task {
 			err = fmt.Errorf("job %s is of another task than %s", id, task)
 		}
-		wrong = append(wrong, mistakes(fmt.Sprintf("body.jobs[%d]", i), err)...)
+		wrong = append(wrong, web.Mistakes(fmt.Sprintf("body.jobs[%d]", i), err)...)
 		list = append(list, id)
 	}
 	for i, host := range b.Hosts {
-		wrong = append(wrong, mistakes(fmt.Sprintf("body.hosts[%d]", i), fleet.CheckName(host))...)
+		wrong = append(wrong, web.Mistakes(fmt.Sprintf("body.hosts[%d]", i), fleet.CheckName(host))...)
 		list = append(list, jobs.NewID(task, host))
 	}
 	if b.Jobs != nil && len(b.Jobs) == 0 || b.Hosts != nil && len(b.Hosts) == 0 {
-		wrong = append(wrong, mistake("body.jobs",
+		wrong = append(wrong, web.Mistake("body.jobs",
 			"an empty list: name jobs, or leave it out for the whole task"))
 	}
 	slices.Sort(list)

@@ -4,43 +4,54 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server/duties"
+	"muster/server/web"
 )
 
-// chainInfo is a chain, named by its own id or that of one of its tasks.
-func (s *Server) chainInfo(ctx context.Context, id jobs.TaskID) (jobs.ChainInfo, error) {
-	c, o, result, err := s.chainDuty.Read(ctx, id)
+// chainRoutes answers questions and orders about tasks that follow each other.
+type chainRoutes struct {
+	duty  *duties.Chains
+	kept  Chains
+	care  duties.ChainCare
+	tasks Tasks
+	until web.Waiter
+	log   hclog.Logger
+}
+
+// info returns a chain, named by its own id or that of one of its tasks.
+func (s chainRoutes) info(ctx context.Context, id jobs.TaskID) (jobs.ChainInfo, error) {
+	c, o, result, err := s.duty.Read(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) {
-		t, look := s.queue.Read.Tasks.Task(ctx, id)
+		t, look := s.tasks.Task(ctx, id)
 		switch {
 		case look != nil:
-			return jobs.ChainInfo{}, problem(look)
+			return jobs.ChainInfo{}, web.Problem(look)
 		case t.Chain == "":
 			return jobs.ChainInfo{}, huma.Error404NotFound(fmt.Sprintf("task %s is alone: no other "+
 				"follows it", id))
 		}
-		c, o, result, err = s.chainDuty.Read(ctx, t.Chain)
+		c, o, result, err = s.duty.Read(ctx, t.Chain)
 	}
 	if err != nil {
-		return jobs.ChainInfo{}, problem(err)
+		return jobs.ChainInfo{}, web.Problem(err)
 	}
 	if result != nil {
 		return *result, nil
 	}
-	seen, err := s.chainDuty.See(ctx, c, o)
+	seen, err := s.duty.See(ctx, c, o)
 	if err != nil {
-		return jobs.ChainInfo{}, problem(err)
+		return jobs.ChainInfo{}, web.Problem(err)
 	}
-	info, err := s.chainDuty.Info(ctx, c, seen)
+	info, err := s.duty.Info(ctx, c, seen)
 	if err != nil {
-		return jobs.ChainInfo{}, problem(err)
+		return jobs.ChainInfo{}, web.Problem(err)
 	}
 	return *info, nil
 }
@@ -52,42 +63,39 @@ type (
 		Seen  string `query:"seen" doc:"state that the caller knows"`
 	}
 	chainOrder struct {
-		Order
+		web.Order
 		Chain string `path:"chain"`
 	}
 	chainOutput  struct{ Body jobs.ChainInfo }
 	chainsOutput struct{ Body api.ChainList }
 )
 
-// registerChains names the routes about tasks that follow each other.
-func (s *Server) registerChains(api huma.API) {
+func (s chainRoutes) Routes(api huma.API) {
 	const chain = "/v1/chains/{chain}"
-	get := func(path, what string) huma.Operation { return operation(http.MethodGet, path, what) }
-	post := func(path, what string) huma.Operation { return operation(http.MethodPost, path, what) }
-	huma.Register(api, get("/v1/chains", "List chains that have not ended"), s.chains)
-	huma.Register(api, get(chain, "Show a chain, or wait for it to change"), s.chain)
-	huma.Register(api, post(chain+"/next", "Let a stopped chain go on"), s.nextChain)
-	huma.Register(api, post(chain+"/undo", "Take all of a chain back"), s.takeChainBack)
+	huma.Register(api, web.Get("/v1/chains", "List chains that have not ended"), s.chains)
+	huma.Register(api, web.Get(chain, "Show a chain, or wait for it to change"), s.chain)
+	huma.Register(api, web.Post(chain+"/next", "Let a stopped chain go on"), s.nextChain)
+	huma.Register(api, web.Post(chain+"/undo", "Take all of a chain back"), s.takeChainBack)
 }
 
 // chains answers GET /v1/chains.
-func (s *Server) chains(ctx context.Context, _ *nothing) (*chainsOutput, error) {
-	ids, err := s.queue.Hub.ChainDuty.Chains(ctx)
+func (s chainRoutes) chains(ctx context.Context, _ *web.Nothing) (*chainsOutput, error) {
+	ids, err := s.care.Chains(ctx)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	out := &chainsOutput{api.ChainList{Chains: []jobs.ChainInfo{}}}
 	for _, id := range ids {
-		c, o, result, err := s.chainDuty.Read(ctx, id)
+		c, o, result, err := s.duty.Read(ctx, id)
 		if errors.Is(err, queue.ErrNotFound) || err == nil && result != nil {
 			continue
 		}
 		if err != nil {
-			return nil, problem(err)
+			return nil, web.Problem(err)
 		}
-		seen, err := s.chainDuty.See(ctx, c, o)
+		seen, err := s.duty.See(ctx, c, o)
 		if err != nil {
-			return nil, problem(err)
+			return nil, web.Problem(err)
 		}
 		out.Body.Chains = append(out.Body.Chains, *duties.InfoOf(c, seen))
 	}
@@ -95,16 +103,16 @@ func (s *Server) chains(ctx context.Context, _ *nothing) (*chainsOutput, error) 
 }
 
 // chain answers GET /v1/chains/{chain}.
-func (s *Server) chain(ctx context.Context, in *chainInput) (*chainOutput, error) {
+func (s chainRoutes) chain(ctx context.Context, in *chainInput) (*chainOutput, error) {
 	id, err := jobs.ParseTaskID(in.Chain)
-	wrong := mistakes("path.chain", err)
-	wait, err := parseWait(in.Wait)
-	if wrong = append(wrong, mistakes("query.wait", err)...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+	wrong := web.Mistakes("path.chain", err)
+	wait, err := web.ParseWait(in.Wait)
+	if wrong = append(wrong, web.Mistakes("query.wait", err)...); len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
 	}
 	out := &chainOutput{}
-	err = s.await(ctx, wait, func() (bool, error) {
-		out.Body, err = s.chainInfo(ctx, id)
+	err = s.until.Await(ctx, wait, func() (bool, error) {
+		out.Body, err = s.info(ctx, id)
 		state := out.Body.State
 		return state == jobs.ChainEnded || state == jobs.ChainStopped || string(state) != in.Seen, err
 	})
@@ -112,7 +120,7 @@ func (s *Server) chain(ctx context.Context, in *chainInput) (*chainOutput, error
 }
 
 // nextChain lets a chain go on that has stopped before anything was activated.
-func (s *Server) nextChain(ctx context.Context, in *chainOrder) (*chainOutput, error) {
+func (s chainRoutes) nextChain(ctx context.Context, in *chainOrder) (*chainOutput, error) {
 	return s.askChain(ctx, in, "let go on", func(i jobs.ChainInfo, note string) (
 		jobs.ChainOrders, string) {
 		if i.State != jobs.ChainStopped || i.Broken != "" {
@@ -123,7 +131,7 @@ func (s *Server) nextChain(ctx context.Context, in *chainOrder) (*chainOutput, e
 }
 
 // takeChainBack takes all of a chain back, whatever its budget says.
-func (s *Server) takeChainBack(ctx context.Context, in *chainOrder) (*chainOutput, error) {
+func (s chainRoutes) takeChainBack(ctx context.Context, in *chainOrder) (*chainOutput, error) {
 	return s.askChain(ctx, in, "taken back", func(i jobs.ChainInfo, note string) (
 		jobs.ChainOrders, string) {
 		switch last := i.Tasks[len(i.Tasks)-1]; {
@@ -136,27 +144,27 @@ func (s *Server) takeChainBack(ctx context.Context, in *chainOrder) (*chainOutpu
 	})
 }
 
-func (s *Server) askChain(ctx context.Context, in *chainOrder, done string,
+func (s chainRoutes) askChain(ctx context.Context, in *chainOrder, done string,
 	may func(jobs.ChainInfo, string) (jobs.ChainOrders, string)) (*chainOutput, error) {
-	g, wrong := in.reasoned(done)
+	g, wrong := in.Reasoned(done)
 	id, err := jobs.ParseTaskID(in.Chain)
-	if wrong = append(wrong, mistakes("path.chain", err)...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+	if wrong = append(wrong, web.Mistakes("path.chain", err)...); len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
 	}
-	info, err := s.chainInfo(ctx, id)
+	info, err := s.info(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	ask, no := may(info, g.note())
+	ask, no := may(info, g.Note())
 	if no != "" {
 		return nil, huma.Error409Conflict(fmt.Sprintf("chain %s: %s", info.Chain, no))
 	}
-	fresh, err := s.queue.Hub.Chains.AskChain(ctx, info.Chain, ask)
+	fresh, err := s.kept.AskChain(ctx, info.Chain, ask)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
-	logOrder(s.log, "chain "+done, g, "chain", info.Chain, "already", !fresh)
-	if info, err = s.chainInfo(ctx, info.Chain); err != nil {
+	web.LogOrder(s.log, "chain "+done, g, "chain", info.Chain, "already", !fresh)
+	if info, err = s.info(ctx, info.Chain); err != nil {
 		return nil, err
 	}
 	return &chainOutput{info}, nil

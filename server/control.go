@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server/stock"
+	"muster/server/web"
 )
 
 // Cancels ends what of tasks is not running.
@@ -55,29 +55,21 @@ type Groups interface {
 	Limits(ctx context.Context) ([]jobs.Limit, error)
 }
 
-// Order is the part that the inputs of all orders have: who gives it, and why. The
-// API library reads only exported parts.
-type Order struct {
-	Asked
-	User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-	Body *api.OrderRequest
-}
-
 type (
 	taskOrder struct {
-		Order
+		web.Order
 		Task string `path:"task"`
 	}
 	customerOrder struct {
-		Order
+		web.Order
 		Customer string `path:"customer"`
 	}
 	zoneOrder struct {
-		Order
+		web.Order
 		Zone string `path:"zone"`
 	}
 	groupOrder struct {
-		Order
+		web.Order
 		Group string `path:"group"`
 	}
 
@@ -86,59 +78,13 @@ type (
 	thawedOutput   struct{ Body api.Thawed }
 )
 
-// giver is who gives an order, why, and what is done.
-type giver struct {
-	done   string // paused, resumed, …
-	name   string
-	proven bool
-	reason string
-}
-
-// note says what was done, by whom and why. It is kept in Redis and becomes the
-// error of jobs.
-func (g giver) note() string {
-	text := g.done + " by " + g.name
-	if !g.proven {
-		text += " (unproven)"
-	}
-	if g.reason != "" {
-		text += ": " + g.reason
-	}
-	return text
-}
-
-// giver reads who gives an order, or what is wrong with it.
-func (o Order) giver(done string) (giver, []error) {
-	var b api.OrderRequest
-	if o.Body != nil {
-		b = *o.Body
-	}
-	return giverOf(b, done, o.who, o.User)
-}
-
-func giverOf(b api.OrderRequest, done string, who caller, user string) (giver, []error) {
-	name, proven, err := operator(who, b.As, user)
-	return giver{done, name, proven, strings.TrimSpace(b.Reason)}, mistakes("body.as", err)
-}
-
-// reasoned is giver for orders that undo a precaution: who reads the log later
-// must learn why.
-func (o Order) reasoned(done string) (giver, []error) {
-	g, wrong := o.giver(done)
-	if g.reason == "" {
-		wrong = append(wrong, mistake("body.reason",
-			"a reason is needed: say why it is safe now, for those who read it later"))
-	}
-	return g, wrong
-}
-
 // turner is one of the orders of the queue that turn something on or off.
 type turner[T ~string] func(ctx context.Context, what T, note string) (jobs.Switched, error)
 
 // turn carries out an order that turns something on or off.
-func turn[T ~string](ctx context.Context, log hclog.Logger, g giver, what T, do turner[T]) (
+func turn[T ~string](ctx context.Context, log hclog.Logger, g web.Giver, what T, do turner[T]) (
 	*switchedOutput, error) {
-	did, err := do(ctx, what, g.note())
+	did, err := do(ctx, what, g.Note())
 	if err != nil {
 		return nil, err
 	}
@@ -148,15 +94,10 @@ func turn[T ~string](ctx context.Context, log hclog.Logger, g giver, what T, do 
 	if did.Missing == nil {
 		did.Missing = []string{}
 	}
-	logOrder(log, string(did.What)+" "+g.done, g, "name", did.Name, "already", did.Already,
+	web.LogOrder(log, string(did.What)+" "+g.Done, g, "name", did.Name, "already", did.Already,
 		"overtaken", did.Overtaken,
 		"moved", did.Moved, "missing", strings.Join(did.Missing, ","))
 	return &switchedOutput{did}, nil
-}
-
-// logOrder notes what was done by order of an operator.
-func logOrder(log hclog.Logger, done string, g giver, more ...any) {
-	log.Info(done, append(more, "operator", g.name, "proven", g.proven, "reason", g.reason)...)
 }
 
 // switchRoutes answers the orders that let tasks, customers, zones or everything stand still.
@@ -165,26 +106,27 @@ type switchRoutes struct {
 	stock *stock.Store
 	log   hclog.Logger
 
-	whole  func(context.Context) error // see whileAgreed
+	whole  func(context.Context) error // see web.WhileAgreed
 	gone   func(context.Context, jobs.TaskID, error) error
 	stands func(context.Context, *pausesInput) (api.PauseList, error)
 }
 
-func (s switchRoutes) routes(api huma.API) {
-	post := func(path, what string) huma.Operation { return operation(http.MethodPost, path, what) }
+func (s switchRoutes) Routes(api huma.API) {
 	const task = "/v1/tasks/{task}"
-	huma.Register(api, post(task+"/pause", "Pause a task"), whileAgreed(s.whole, s.pauseTask))
-	huma.Register(api, post(task+"/resume", "Resume a task"), whileAgreed(s.whole, s.resumeTask))
+	huma.Register(api, web.Post(task+"/pause", "Pause a task"), web.WhileAgreed(s.whole, s.pauseTask))
+	huma.Register(api, web.Post(task+"/resume", "Resume a task"),
+		web.WhileAgreed(s.whole, s.resumeTask))
 	const customer, zone = "/v1/customers/{customer}", "/v1/zones/{zone}"
-	huma.Register(api, post(customer+"/pause", "Pause a customer's hosts"),
-		whileAgreed(s.whole, s.pauseCustomer))
-	huma.Register(api, post(customer+"/resume", "Resume a customer's hosts"),
-		whileAgreed(s.whole, s.resumeCustomer))
-	huma.Register(api, post(zone+"/pause", "Pause a zone"), whileAgreed(s.whole, s.pauseZone))
-	huma.Register(api, post(zone+"/resume", "Resume a zone"), whileAgreed(s.whole, s.resumeZone))
-	huma.Register(api, post(zone+"/thaw", "End a freeze before its time"), s.thaw)
-	huma.Register(api, post("/v1/halt", "Stop everything"), s.halt)
-	huma.Register(api, post("/v1/lift", "End the halt"), whileAgreed(s.whole, s.lift))
+	huma.Register(api, web.Post(customer+"/pause", "Pause a customer's hosts"),
+		web.WhileAgreed(s.whole, s.pauseCustomer))
+	huma.Register(api, web.Post(customer+"/resume", "Resume a customer's hosts"),
+		web.WhileAgreed(s.whole, s.resumeCustomer))
+	huma.Register(api, web.Post(zone+"/pause", "Pause a zone"), web.WhileAgreed(s.whole, s.pauseZone))
+	huma.Register(api, web.Post(zone+"/resume", "Resume a zone"),
+		web.WhileAgreed(s.whole, s.resumeZone))
+	huma.Register(api, web.Post(zone+"/thaw", "End a freeze before its time"), s.thaw)
+	huma.Register(api, web.Post("/v1/halt", "Stop everything"), s.halt)
+	huma.Register(api, web.Post("/v1/lift", "End the halt"), web.WhileAgreed(s.whole, s.lift))
 }
 
 func (s switchRoutes) pauseTask(ctx context.Context, in *taskOrder) (*switchedOutput, error) {
@@ -197,10 +139,10 @@ func (s switchRoutes) resumeTask(ctx context.Context, in *taskOrder) (*switchedO
 
 func (s switchRoutes) turnTask(ctx context.Context, in *taskOrder, done string,
 	do turner[jobs.TaskID]) (*switchedOutput, error) {
-	g, wrong := in.giver(done)
+	g, wrong := in.Giver(done)
 	id, err := jobs.ParseTaskID(in.Task)
-	if wrong = append(wrong, mistakes("path.task", err)...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+	if wrong = append(wrong, web.Mistakes("path.task", err)...); len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
 	}
 	out, err := turn(ctx, s.log, g, id, do)
 	return out, s.gone(ctx, id, err)
@@ -222,7 +164,7 @@ func (s switchRoutes) resumeCustomer(ctx context.Context, in *customerOrder) (*s
 	if unknown := knowCustomer(s.stock, in.Customer, "; it was not paused"); unknown != nil {
 		stand, err := s.queue.Orders.Halts.Pauses(ctx)
 		if err != nil {
-			return nil, problem(err)
+			return nil, web.Problem(err)
 		}
 		if stand.Customers[in.Customer] == "" {
 			return nil, unknown
@@ -249,18 +191,18 @@ func knowCustomer(hosts *stock.Store, name, more string) error {
 	}
 	slices.Sort(all)
 	return huma.Error404NotFound(fmt.Sprintf("no host of the inventory is of customer %q%s%s",
-		clip(name), fleet.OrThere(name, slices.Compact(all)), more))
+		web.Clip(name), fleet.OrThere(name, slices.Compact(all)), more))
 }
 
 func (s switchRoutes) turnCustomer(ctx context.Context, in *customerOrder, done string,
 	do turner[string]) (*switchedOutput, error) {
-	g, wrong := in.giver(done)
-	wrong = append(wrong, mistakes("path.customer", fleet.CheckName(in.Customer))...)
+	g, wrong := in.Giver(done)
+	wrong = append(wrong, web.Mistakes("path.customer", fleet.CheckName(in.Customer))...)
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
 	out, err := turn(ctx, s.log, g, in.Customer, do)
-	return out, notThere(err, "there is no customer %q; `muster hosts` names them", in.Customer)
+	return out, web.NotThere(err, "there is no customer %q; `muster hosts` names them", in.Customer)
 }
 
 func (s switchRoutes) pauseZone(ctx context.Context, in *zoneOrder) (*switchedOutput, error) {
@@ -273,75 +215,67 @@ func (s switchRoutes) resumeZone(ctx context.Context, in *zoneOrder) (*switchedO
 
 func (s switchRoutes) turnZone(ctx context.Context, in *zoneOrder, done string,
 	do turner[string]) (*switchedOutput, error) {
-	g, wrong := in.giver(done)
-	wrong = append(wrong, mistakes("path.zone", fleet.CheckZone(in.Zone))...)
+	g, wrong := in.Giver(done)
+	wrong = append(wrong, web.Mistakes("path.zone", fleet.CheckZone(in.Zone))...)
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
 	out, err := turn(ctx, s.log, g, in.Zone, do)
 	return out, noZone(ctx, s.queue.Conn, err, in.Zone)
 }
 
 func (s switchRoutes) thaw(ctx context.Context, in *zoneOrder) (*thawedOutput, error) {
-	g, wrong := in.reasoned("thawed")
-	wrong = append(wrong, mistakes("path.zone", fleet.CheckZone(in.Zone))...)
+	g, wrong := in.Reasoned("thawed")
+	wrong = append(wrong, web.Mistakes("path.zone", fleet.CheckZone(in.Zone))...)
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
-	note := g.note()
+	note := g.Note()
 	already, err := s.queue.Orders.Exclusion.Thaw(ctx, in.Zone, note)
 	if err != nil {
 		return nil, noZone(ctx, s.queue.Conn, err, in.Zone)
 	}
-	logOrder(s.log, "zone thawed", g, "zone", in.Zone, "already", already)
+	web.LogOrder(s.log, "zone thawed", g, "zone", in.Zone, "already", already)
 	return &thawedOutput{api.Thawed{Zone: in.Zone, Already: already, Note: note}}, nil
 }
 
 // noZone is problem for an error about a zone, which may not be there.
 func noZone(ctx context.Context, c Conn, err error, zone string) error {
 	if !errors.Is(err, queue.ErrNotFound) {
-		return problem(err)
+		return web.Problem(err)
 	}
 	zones, _ := c.Zones(ctx) // that it is not there is what counts
 	return huma.Error404NotFound(fmt.Sprintf("there is no zone %q%s; `muster queue` lists them",
-		clip(zone), fleet.OrThere(zone, zones)))
-}
-
-// notThere is problem for an error about something that is no task.
-func notThere(err error, format, name string) error {
-	if errors.Is(err, queue.ErrNotFound) {
-		return huma.Error404NotFound(fmt.Sprintf(format, clip(name)))
-	}
-	return problem(err)
+		web.Clip(zone), fleet.OrThere(zone, zones)))
 }
 
 // halt stops everything: no job starts, and no next step of a running one.
-func (s switchRoutes) halt(ctx context.Context, in *Order) (*switchedOutput, error) {
-	g, wrong := in.giver("halted")
+func (s switchRoutes) halt(ctx context.Context, in *web.Order) (*switchedOutput, error) {
+	g, wrong := in.Giver("halted")
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
 	out, err := turn(ctx, s.log, g, "", func(ctx context.Context, _, note string) (
 		jobs.Switched, error) {
 		return s.queue.Orders.Halts.Halt(ctx, note)
 	})
-	return out, problem(err)
+	return out, web.Problem(err)
 }
 
 // lift ends the halt. What was paused by itself stays so, and the answer says it.
-func (s switchRoutes) lift(ctx context.Context, in *Order) (*liftedOutput, error) {
-	g, wrong := in.reasoned("lifted")
+func (s switchRoutes) lift(ctx context.Context, in *web.Order) (*liftedOutput, error) {
+	g, wrong := in.Reasoned("lifted")
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
 	out, err := turn(ctx, s.log, g, "", func(ctx context.Context, _, note string) (
 		jobs.Switched, error) {
 		return s.queue.Orders.Halts.Lift(ctx, note)
 	})
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	answer := &liftedOutput{api.Lifted{Switched: out.Body}}
 	answer.Body.Stay, err = s.stands(ctx, &pausesInput{Tasks: true})
-	return answer, problem(err)
+	return answer, web.Problem(err)
 }

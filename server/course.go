@@ -7,6 +7,7 @@ import (
 	"muster/api"
 	"muster/history"
 	"muster/jobs"
+	"muster/server/web"
 )
 
 type (
@@ -20,38 +21,39 @@ type (
 )
 
 // course answers GET /v1/jobs/{job}/course, from history.
-func (s *Server) course(ctx context.Context, in *jobInput) (*courseOutput, error) {
+func (s historyRoutes) course(ctx context.Context, in *jobInput) (*courseOutput, error) {
 	id, err := jobs.ParseID(in.Job)
 	if err != nil {
-		return nil, refusal(mistakes("path.job", err))
+		return nil, web.Refusal(web.Mistakes("path.job", err))
 	}
-	if s.history == nil {
-		return nil, problem(errNoHistory)
+	if s.find.history == nil {
+		return nil, web.Problem(web.ErrNoHistory)
 	}
-	c, err := s.history.Course(ctx, id)
-	return &courseOutput{c}, problem(err)
+	c, err := s.find.history.Course(ctx, id)
+	return &courseOutput{c}, web.Problem(err)
 }
 
 // pastEvents answers GET /v1/history/events.
-func (s *Server) pastEvents(ctx context.Context, in *pastEventsInput) (*pastEventsOutput, error) {
+func (s historyRoutes) pastEvents(ctx context.Context, in *pastEventsInput) (*pastEventsOutput,
+	error) {
 	of, wrong := aboutWhat(in.Of)
 	skip := 0
 	if in.Cursor != "" {
 		var err error
 		if skip, err = strconv.Atoi(in.Cursor); err != nil || skip < 0 {
-			wrong = append(wrong, mistake("query.cursor", "%q: want the `next` of another page",
-				clip(in.Cursor)))
+			wrong = append(wrong, web.Mistake("query.cursor", "%q: want the `next` of another page",
+				web.Clip(in.Cursor)))
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
-	if s.history == nil {
-		return nil, problem(errNoHistory)
+	if s.find.history == nil {
+		return nil, web.Problem(web.ErrNoHistory)
 	}
-	list, more, err := s.history.Events(ctx, of, skip, in.Limit)
+	list, more, err := s.find.history.Events(ctx, of, skip, in.Limit)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	out := &pastEventsOutput{api.PastEvents{Events: list}}
 	if more {
@@ -67,7 +69,7 @@ func aboutWhat(text string) (history.About, []error) {
 	}
 	id, err := jobs.ParseID(text)
 	if err != nil {
-		return history.About{}, mistakes("query.of", err)
+		return history.About{}, web.Mistakes("query.of", err)
 	}
 	return history.About{Task: id.Task(), Host: id.Host()}, nil
 }

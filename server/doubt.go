@@ -8,14 +8,16 @@ import (
 	"strings"
 
 	"muster/jobs"
+	"muster/server/calendar"
+	"muster/server/web"
 	"muster/windows"
 )
 
 // doubtOfTimes says who of the fleet does not know what is agreed about times, and so begins
 // nothing; empty: everybody knows.
-func (s *Server) doubtOfTimes(ctx context.Context) string {
+func (s wellbeing) doubtOfTimes(ctx context.Context) string {
 	var all []string
-	if _, _, err := s.kept(ctx); errors.Is(err, errUnread) {
+	if _, _, err := s.calendar.Kept(ctx); errors.Is(err, calendar.ErrUnread) {
 		all = append(all, err.Error())
 	}
 	// Redis that is away is said already.
@@ -30,7 +32,7 @@ func (s *Server) doubtOfTimes(ctx context.Context) string {
 	for name, data := range others {
 		if data != windows.ZoneData {
 			all = append(all, fmt.Sprintf("server %s has time zone data %s, and this one %s: update the "+
-				"older", clip(name), clip(data), windows.ZoneData))
+				"older", web.Clip(name), web.Clip(data), windows.ZoneData))
 		}
 	}
 	slices.Sort(all)
@@ -38,8 +40,8 @@ func (s *Server) doubtOfTimes(ctx context.Context) string {
 }
 
 // sayZones tells the other servers which time zone data this one has, and learns theirs.
-func (s *Server) sayZones(ctx context.Context) (map[string]string, error) {
-	return s.queue.Hub.Times.SayZones(ctx, s.who(), windows.ZoneData)
+func (s wellbeing) sayZones(ctx context.Context) (map[string]string, error) {
+	return s.queue.Hub.Times.Zones.SayZones(ctx, s.who(), windows.ZoneData)
 }
 
 // doubtsOf are those of nodes.
@@ -48,7 +50,7 @@ func doubtsOf(nodes []jobs.Node) []string {
 	for _, n := range nodes {
 		if n.Doubt != "" {
 			all = append(all, fmt.Sprintf("node %s does not know what is agreed about times and defers "+
-				"jobs: %s", n.ID, clip(n.Doubt)))
+				"jobs: %s", n.ID, web.Clip(n.Doubt)))
 		}
 	}
 	return all
@@ -60,6 +62,7 @@ func otherZones(n jobs.Node) string {
 	if n.Clock.Zones == "" || n.Clock.Zones == windows.ZoneData {
 		return ""
 	}
-	return fmt.Sprintf("time zone data %s, and this server %s: update the older", clip(n.Clock.Zones),
+	return fmt.Sprintf("time zone data %s, and this server %s: update the older",
+		web.Clip(n.Clock.Zones),
 		windows.ZoneData)
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"net/http"
 	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,6 +12,7 @@ import (
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/server/stock"
+	"muster/server/web"
 )
 
 // Drains keeps which hosts selections leave out.
@@ -24,7 +24,7 @@ type Drains interface {
 
 type (
 	drainInput struct {
-		Asked
+		web.Asked
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body api.DrainRequest
 	}
@@ -36,22 +36,22 @@ type hostRoutes struct {
 	queue Stores
 	look  *stock.Looker
 	log   hclog.Logger
-	whole func(context.Context) error // see whileAgreed
+	whole func(context.Context) error // see web.WhileAgreed
 }
 
-func (s hostRoutes) routes(api huma.API) {
+func (s hostRoutes) Routes(api huma.API) {
 	for path, does := range map[string]struct {
 		what string
 		do   func(context.Context, *drainInput) (*drainOutput, error)
 	}{
-		"/v1/hosts/drain":   {"Let selections leave hosts out", whileAgreed(s.whole, s.drain)},
-		"/v1/hosts/undrain": {"Let selections pick hosts again", whileAgreed(s.whole, s.undrain)},
+		"/v1/hosts/drain":   {"Let selections leave hosts out", web.WhileAgreed(s.whole, s.drain)},
+		"/v1/hosts/undrain": {"Let selections pick hosts again", web.WhileAgreed(s.whole, s.undrain)},
 	} {
-		o := operation(http.MethodPost, path, does.what)
-		o.MaxBodyBytes = submitMax
+		o := web.Post(path, does.what)
+		o.MaxBodyBytes = web.SubmitMax
 		huma.Register(api, o, does.do)
 	}
-	release := operation(http.MethodPost, "/v1/hosts/{host}/release", "Give a locked host back")
+	release := web.Post("/v1/hosts/{host}/release", "Give a locked host back")
 	huma.Register(api, release, s.release)
 }
 
@@ -66,28 +66,28 @@ func (s hostRoutes) undrain(ctx context.Context, in *drainInput) (*drainOutput, 
 
 func (s hostRoutes) turnHosts(ctx context.Context, in *drainInput, done string,
 	do func(context.Context, map[string][]string, string) ([]string, error)) (*drainOutput, error) {
-	g, wrong := giverOf(in.Body.OrderRequest, done, in.who, in.User)
+	g, wrong := web.GiverOf(in.Body.OrderRequest, done, in.Caller(), in.User)
 	v, err := s.look.Scene(ctx, in.Body.On)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	hosts, err := v.Choose(in.Body.On)
-	if wrong = append(wrong, mistakes("body.on", err)...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+	if wrong = append(wrong, web.Mistakes("body.on", err)...); len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
 	}
-	changed, err := do(ctx, zonesOf(hosts), g.note())
+	changed, err := do(ctx, zonesOf(hosts), g.Note())
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	already := stock.Names(hosts, func(h fleet.Host) bool { return !slices.Contains(changed, h.Name) })
 	out := &drainOutput{api.DrainAnswer{Changed: fleet.Fold(changed), Already: fleet.Fold(already),
-		Count: len(changed), Note: g.note(), Labelled: fleet.Fold(undrainable(hosts)), Open: []jobs.ID{}}}
-	logOrder(s.log, "hosts "+done, g, "hosts", wording.ClipList(out.Body.Changed),
+		Count: len(changed), Note: g.Note(), Labelled: fleet.Fold(undrainable(hosts)), Open: []jobs.ID{}}}
+	web.LogOrder(s.log, "hosts "+done, g, "hosts", wording.ClipList(out.Body.Changed),
 		"already", wording.ClipList(out.Body.Already))
 	if done == "drained" {
 		out.Body.Open, err = s.openOn(ctx, hosts)
 	}
-	return out, problem(err)
+	return out, web.Problem(err)
 }
 
 // hostsLooked is of how many drained hosts the open jobs are looked for.

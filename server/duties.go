@@ -45,7 +45,7 @@ func (s *Server) duties(ctx context.Context) {
 	}
 	all.Go(func() {
 		duties.Repeat(ctx, s.log, "time zone data", zonesEvery, func(ctx context.Context) error {
-			_, err := s.sayZones(ctx)
+			_, err := s.wellbeing().sayZones(ctx)
 			return err
 		})
 	})
@@ -66,14 +66,16 @@ func (s *Server) duties(ctx context.Context) {
 // newTend gives the duty to care for the queue what it works with.
 func newTend(s *Server) *duties.Tend {
 	q := s.queue
-	return &duties.Tend{Zones: q.Conn, Care: q.Care.Zones, Staff: q.Hub.Nodes, Excerpts: q.Hub.Times,
-		Blobs: q.Blobs.Care, Grace: s.cfg.Blobs.Grace, Log: s.log,
+	return &duties.Tend{Zones: q.Conn, Care: q.Care.Zones, Staff: q.Hub.Nodes,
+		Excerpts: q.Hub.Times.Excerpts,
+		Blobs:    q.Blobs.Care, Grace: s.cfg.Blobs.Grace, Log: s.log,
 		Facts: &duties.Facts{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Store: q.Hub.Facts,
-			Outputs: s.outputs, Stock: inForce(s), Parts: intake.PartsKept, Log: s.log, Now: s.clock},
+			Outputs: groupReader{q.Read.Outputs, s.stock}.outputs, Stock: inForce(s),
+			Parts: intake.PartsKept, Log: s.log, Now: s.clock},
 		Moves: &duties.Mover{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Moves: q.Hub.Moves,
 			Estimates: q.Hub.Estimates, Cancels: q.Submit.Cancels, Log: s.log, Now: s.clock,
 			Book: func(ctx context.Context) (int64, *windows.Book, error) {
-				table, book, err := s.book(ctx)
+				table, book, err := s.calendar.Read(ctx)
 				return table.Version, book, err
 			},
 			Stock: func() (*fleet.Inventory, error) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -19,6 +20,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue/keys"
+	"muster/server/web"
 )
 
 const (
@@ -38,34 +40,43 @@ type eventsInput struct {
 	Last string `header:"Last-Event-ID" doc:"go on behind this event"`
 }
 
+// streams lets clients follow what happens.
+type streams struct {
+	queue Stores
+	until web.Waiter
+	now   func() time.Time
+	count atomic.Int64 // open now
+}
+
 // events answers with everything that happens in all zones, as Server-Sent
 // Events. The id of an event says how far every zone was read, so that a client
 // that comes back with it misses nothing that Redis still has.
-func (s *Server) events(_ context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+func (s *streams) events(_ context.Context, in *eventsInput) (*huma.StreamResponse, error) {
 	var wrong []error
 	if in.Task != "" {
 		_, err := jobs.ParseTaskID(in.Task)
-		wrong = mistakes("query.task", err)
+		wrong = web.Mistakes("query.task", err)
 	}
 	at, err := parsePositions(in.Last)
-	if wrong = append(wrong, mistakes("header.Last-Event-ID", err)...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+	if wrong = append(wrong, web.Mistakes("header.Last-Event-ID", err)...); len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
 	}
-	return s.openStream(func(ctx context.Context, st *stream) error {
+	return s.open(func(ctx context.Context, st *stream) error {
 		st.at, st.task = at, in.Task
-		return s.stream(ctx, st)
+		return s.serve(ctx, st)
 	})
 }
 
-// openStream answers with what f writes, if there are not too many streams already.
-func (s *Server) openStream(f func(ctx context.Context, st *stream) error) (
+// open answers with what f writes, if there are not too many streams already.
+func (s *streams) open(f func(ctx context.Context, st *stream) error) (
 	*huma.StreamResponse, error) {
-	if s.streams.Add(1) > streamsMax {
-		s.streams.Add(-1)
-		return nil, away(fmt.Sprintf("%d streams of events are open, more are not served", streamsMax))
+	if s.count.Add(1) > streamsMax {
+		s.count.Add(-1)
+		return nil, web.Away(fmt.Sprintf("%d streams of events are open, more are not served",
+			streamsMax))
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		defer s.streams.Add(-1)
+		defer s.count.Add(-1)
 		r, w := humago.Unwrap(ctx)
 		// An error means that the client has gone.
 		_ = f(r.Context(), &stream{w: w, rc: http.NewResponseController(w)})
@@ -82,7 +93,7 @@ func parsePositions(text string) (positions, error) {
 	if text == "" {
 		return nil, nil
 	}
-	bad := fmt.Errorf("%q: want the id of an event, such as default=1763720000000-0", clip(text))
+	bad := fmt.Errorf("%q: want the id of an event, such as default=1763720000000-0", web.Clip(text))
 	if len(text) > resumeMax {
 		return nil, bad
 	}
@@ -129,9 +140,9 @@ type stream struct {
 	broken error     // why nothing can be written any more
 }
 
-// stream tells a client what happens until it or the server goes. Its only
+// serve tells a client what happens until it or the server goes. Its only
 // errors are those of writing to the client.
-func (s *Server) stream(ctx context.Context, st *stream) error {
+func (s *streams) serve(ctx context.Context, st *stream) error {
 	if err := st.open(); err != nil {
 		return err
 	}
@@ -161,29 +172,15 @@ func (s *Server) stream(ctx context.Context, st *stream) error {
 		case st.behind:
 			next = 0
 		}
-		if !s.pause(ctx, next) {
+		if !s.until.Pause(ctx, next) {
 			return nil
 		}
 	}
 }
 
-// pause waits; it tells whether to go on.
-func (s *Server) pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-s.stopping:
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
 // news reads what happened in all zones since the last look. What it returns
 // beside an error did happen and is not read again.
-func (s *Server) news(ctx context.Context, st *stream) ([]byte, error) {
+func (s *streams) news(ctx context.Context, st *stream) ([]byte, error) {
 	zones, err := s.queue.Conn.Zones(ctx)
 	if err != nil {
 		return nil, err
@@ -210,7 +207,7 @@ func (s *Server) news(ctx context.Context, st *stream) ([]byte, error) {
 
 // newsOf reads what happened in one zone. A zone that came after the stream was
 // opened has no place yet, and is told from its beginning.
-func (s *Server) newsOf(ctx context.Context, zone string, st *stream, b *bytes.Buffer) error {
+func (s *streams) newsOf(ctx context.Context, zone string, st *stream, b *bytes.Buffer) error {
 	for range streamPages {
 		list, last, err := s.queue.Read.Zones.Events(ctx, zone, st.at[zone], streamPage, 0)
 		if err != nil {
@@ -256,7 +253,7 @@ func comment(text string) []byte {
 // open sends the head of the answer, and lifts the bounds of an ordinary one.
 func (st *stream) open() error {
 	h := st.w.Header()
-	h.Set("Content-Type", eventStream)
+	h.Set("Content-Type", web.EventStream)
 	h.Set("X-Accel-Buffering", "no")
 	if err := st.rc.SetReadDeadline(time.Time{}); err != nil {
 		return err

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
@@ -13,6 +12,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server/stock"
+	"muster/server/web"
 )
 
 type (
@@ -28,19 +28,17 @@ type groupRoutes struct {
 	log   hclog.Logger
 }
 
-func (s groupRoutes) routes(api huma.API) {
-	get := func(path, what string) huma.Operation { return operation(http.MethodGet, path, what) }
-	huma.Register(api, get("/v1/groups", "List groups in use or frozen"), s.groups)
-	huma.Register(api, operation(http.MethodPost, "/v1/groups/{group}/clear",
-		"Clear a frozen group"), s.clearGroup)
-	huma.Register(api, get("/v1/limits", "List limits and who counts against them"), s.limits)
+func (s groupRoutes) Routes(api huma.API) {
+	huma.Register(api, web.Get("/v1/groups", "List groups in use or frozen"), s.groups)
+	huma.Register(api, web.Post("/v1/groups/{group}/clear", "Clear a frozen group"), s.clearGroup)
+	huma.Register(api, web.Get("/v1/limits", "List limits and who counts against them"), s.limits)
 }
 
 // groups lists the redundancy groups that are in use or frozen.
-func (s groupRoutes) groups(ctx context.Context, _ *nothing) (*groupsOutput, error) {
+func (s groupRoutes) groups(ctx context.Context, _ *web.Nothing) (*groupsOutput, error) {
 	list, err := s.queue.Read.Groups.Groups(ctx)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	if list == nil {
 		list = []jobs.Group{}
@@ -63,20 +61,20 @@ func (s groupRoutes) groups(ctx context.Context, _ *nothing) (*groupsOutput, err
 
 // clearGroup is the word of a person who has looked at the group.
 func (s groupRoutes) clearGroup(ctx context.Context, in *groupOrder) (*clearedOutput, error) {
-	g, wrong := in.reasoned("cleared")
-	wrong = append(wrong, mistakes("path.group", fleet.CheckName(in.Group))...)
+	g, wrong := in.Reasoned("cleared")
+	wrong = append(wrong, web.Mistakes("path.group", fleet.CheckName(in.Group))...)
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
-	did, err := s.queue.Orders.Exclusion.ClearGroup(ctx, in.Group, g.note())
+	did, err := s.queue.Orders.Exclusion.ClearGroup(ctx, in.Group, g.Note())
 	if zone, known := s.zoneOf(in.Group); known && errors.Is(err, queue.ErrNotFound) {
 		did = jobs.Cleared{Group: in.Group, Zone: zone, Already: true}
-		err = s.queue.Orders.Exclusion.ClearMarkers(ctx, zone, in.Group, g.note())
+		err = s.queue.Orders.Exclusion.ClearMarkers(ctx, zone, in.Group, g.Note())
 	}
 	if err != nil {
-		return nil, notThere(err, "there is no group %q; `muster hosts` names them", in.Group)
+		return nil, web.NotThere(err, "there is no group %q; `muster hosts` names them", in.Group)
 	}
-	logOrder(s.log, "group cleared", g, "group", in.Group, "already", did.Already, "was", did.Was,
+	web.LogOrder(s.log, "group cleared", g, "group", in.Group, "already", did.Already, "was", did.Was,
 		"job", did.Job)
 	return &clearedOutput{did}, nil
 }
@@ -95,10 +93,10 @@ func (s groupRoutes) zoneOf(group string) (zone string, known bool) {
 }
 
 // limits lists the limits of the inventory and who counts against them.
-func (s groupRoutes) limits(ctx context.Context, _ *nothing) (*limitsOutput, error) {
+func (s groupRoutes) limits(ctx context.Context, _ *web.Nothing) (*limitsOutput, error) {
 	list, err := s.queue.Read.Groups.Limits(ctx)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	if list == nil {
 		list = []jobs.Limit{}

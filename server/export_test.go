@@ -40,7 +40,7 @@ func NewHistorian(s *Server) *historian.Historian {
 
 // AwayHistory is what people are told.
 func (s *Server) AwayHistory(ctx context.Context) (*api.AwayHistory, error) {
-	return s.awayHistory(ctx)
+	return awayHistory(ctx, s.queue, s.history)
 }
 
 // Fix gives a server that does not run yet another clock, and the chance of its ids.
@@ -55,7 +55,7 @@ func (s *Server) Fix(now func() time.Time, chance func() uint16) {
 }
 
 // Streams is how many streams of events are open.
-func (s *Server) Streams() int { return int(s.streams.Load()) }
+func (s *Server) Streams() int { return int(s.streams.count.Load()) }
 
 // RoundTrip reads the place of a stream and writes it again.
 func RoundTrip(text string) (string, error) {

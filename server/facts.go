@@ -2,11 +2,15 @@ package server
 
 import (
 	"context"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	"muster/server/duties"
+	"muster/server/web"
 )
 
 type (
@@ -20,15 +24,33 @@ type (
 	gatherOutput struct{ Body api.Gathered }
 )
 
+// factRoutes shows what hosts said of themselves, and keeps what a task gathered.
+type factRoutes struct {
+	kept    Facts
+	tasks   Tasks
+	duty    *duties.Facts
+	hostsOn func(ctx context.Context, selector string) ([]fleet.Host, error)
+	now     func() time.Time
+	stale   time.Duration
+}
+
+func (s factRoutes) Routes(api huma.API) {
+	huma.Register(api, web.Get("/v1/facts",
+		"List what hosts said of themselves"),
+		s.facts)
+	huma.Register(api, web.Post("/v1/tasks/{task}/facts",
+		"Keep the facts that a task gathered"), s.gather)
+}
+
 // facts answers GET /v1/facts.
-func (s *Server) facts(ctx context.Context, in *factsInput) (*factsOutput, error) {
+func (s factRoutes) facts(ctx context.Context, in *factsInput) (*factsOutput, error) {
 	hosts, err := s.hostsOn(ctx, in.On)
 	if err != nil {
 		return nil, err
 	}
-	all, _, err := s.queue.Hub.Facts.Facts(ctx)
+	all, _, err := s.kept.Facts(ctx)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	out := &factsOutput{api.FactList{Hosts: []api.HostFacts{}}}
 	var none []string
@@ -40,38 +62,30 @@ func (s *Server) facts(ctx context.Context, in *factsInput) (*factsOutput, error
 		}
 		age := s.now().Sub(f.At.Time)
 		out.Body.Hosts = append(out.Body.Hosts, api.HostFacts{HostFacts: f,
-			Age: age.Seconds(), Stale: age > s.cfg.FactsStale})
+			Age: age.Seconds(), Stale: age > s.stale})
 	}
 	out.Body.None = fleet.Fold(none)
 	return out, nil
 }
 
-// hostsOn is which hosts a selector in a query picks, drained ones too.
-func (s *Server) hostsOn(ctx context.Context, on string) ([]fleet.Host, error) {
-	out, err := s.listHosts(ctx, api.HostQuery{On: on, Drained: true}, "query.on")
-	if err != nil {
-		return nil, err
-	}
-	return out.Body.Hosts, nil
-}
-
 // gather answers POST /v1/tasks/{task}/facts.
-func (s *Server) gather(ctx context.Context, in *gatherInput) (*gatherOutput, error) {
+func (s factRoutes) gather(ctx context.Context, in *gatherInput) (*gatherOutput, error) {
 	id, err := jobs.ParseTaskID(in.Task)
 	if err != nil {
-		return nil, refusal(mistakes("path.task", err))
+		return nil, web.Refusal(web.Mistakes("path.task", err))
 	}
-	t, err := s.queue.Read.Tasks.Task(ctx, id)
+	t, err := s.tasks.Task(ctx, id)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	if t.Runbook != duties.FactsRunbook {
-		return nil, refusal([]error{mistake("path.task", "task %s ran %s: only %s brings facts", id,
+		return nil, web.Refusal([]error{web.Mistake("path.task", "task %s ran %s: only %s brings facts",
+			id,
 			t.Runbook, duties.FactsRunbook)})
 	}
-	out, err := s.tend.Facts.Keep(ctx, t)
+	out, err := s.duty.Keep(ctx, t)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	return &gatherOutput{out}, nil
 }

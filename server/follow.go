@@ -9,6 +9,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue/read"
 	"muster/server/fold"
+	"muster/server/web"
 )
 
 // An ear is told what a follower hears. Its errors end the following.
@@ -26,10 +27,10 @@ type ear interface {
 // follower hears what goes on in a task. What has happened it learns from the events
 // of the zones; what they lack, for whatever reason, it finds when the task has ended.
 type follower struct {
-	*Server
-	task jobs.TaskInfo
-	ear  ear
-	deaf bool // hears of a job only when it has ended
+	queue Stores
+	task  jobs.TaskInfo
+	ear   ear
+	deaf  bool // hears of a job only when it has ended
 
 	at     positions            // of the events
 	behind bool                 // there are more events than were read
@@ -48,8 +49,8 @@ type hearing struct {
 // of events are taken by two clocks.
 const resumeOverlap = time.Minute
 
-func (s *Server) follower(t jobs.TaskInfo, at positions, e ear) *follower {
-	f := &follower{Server: s, task: t, ear: e, at: at, atWork: map[jobs.ID]*hearing{},
+func newFollower(q Stores, t jobs.TaskInfo, at positions, e ear) *follower {
+	f := &follower{queue: q, task: t, ear: e, at: at, atWork: map[jobs.ID]*hearing{},
 		done: map[string]bool{}}
 	if at == nil {
 		f.at = positions{}
@@ -114,22 +115,23 @@ func (f *follower) over() bool { return f.task.State == jobs.TaskEnded }
 
 // scan goes through all jobs of the task.
 func (f *follower) scan(ctx context.Context) error {
-	return f.queue.Read.Jobs.EachJob(ctx, f.task.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
-		var ended []jobs.JobInfo
-		for _, j := range chunk {
-			switch {
-			case j.State != jobs.Ended:
-				if j.Attempt > 0 {
-					f.attend(j.ID, "")
+	return f.queue.Read.Jobs.EachJob(ctx, f.task.Task, 0, web.JobsMax,
+		func(chunk []jobs.JobInfo) error {
+			var ended []jobs.JobInfo
+			for _, j := range chunk {
+				switch {
+				case j.State != jobs.Ended:
+					if j.Attempt > 0 {
+						f.attend(j.ID, "")
+					}
+				case j.Finished.Before(f.since):
+					f.done[j.Host] = true
+				default:
+					ended = append(ended, j)
 				}
-			case j.Finished.Before(f.since):
-				f.done[j.Host] = true
-			default:
-				ended = append(ended, j)
 			}
-		}
-		return f.end(ctx, ended)
-	})
+			return f.end(ctx, ended)
+		})
 }
 
 // attend listens to a job from now on.

@@ -3,9 +3,13 @@ package server
 import (
 	"context"
 
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
+
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
+	"muster/server/web"
 )
 
 // Fsck examines what the queue says of a zone, and with mend puts it right.
@@ -15,7 +19,7 @@ type Fsck interface {
 
 type (
 	fsckInput struct {
-		Asked
+		web.Asked
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Zone string `path:"zone"`
 		Body *api.FsckRequest
@@ -23,24 +27,36 @@ type (
 	fsckOutput struct{ Body jobs.Fsck }
 )
 
+// fsckRoutes examines what the queue says of a zone.
+type fsckRoutes struct {
+	examine Fsck
+	zones   Conn
+	log     hclog.Logger
+}
+
+func (s fsckRoutes) Routes(api huma.API) {
+	huma.Register(api, web.Post("/v1/zones/{zone}/fsck",
+		"Compare what the queue says in several places, and mend it"), s.fsck)
+}
+
 // fsck examines a zone. Only mending is an order.
-func (s *Server) fsck(ctx context.Context, in *fsckInput) (*fsckOutput, error) {
+func (s fsckRoutes) fsck(ctx context.Context, in *fsckInput) (*fsckOutput, error) {
 	var b api.FsckRequest
 	if in.Body != nil {
 		b = *in.Body
 	}
-	o := Order{Asked: in.Asked, User: in.User, Body: &b.OrderRequest}
-	g, wrong := o.giver("mended")
-	wrong = append(wrong, mistakes("path.zone", fleet.CheckZone(in.Zone))...)
+	o := web.Order{Asked: in.Asked, User: in.User, Body: &b.OrderRequest}
+	g, wrong := o.Giver("mended")
+	wrong = append(wrong, web.Mistakes("path.zone", fleet.CheckZone(in.Zone))...)
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
-	f, err := s.queue.Care.Fsck.Fsck(ctx, in.Zone, b.Mend, g.note())
+	f, err := s.examine.Fsck(ctx, in.Zone, b.Mend, g.Note())
 	if err != nil {
-		return nil, noZone(ctx, s.queue.Conn, err, in.Zone)
+		return nil, noZone(ctx, s.zones, err, in.Zone)
 	}
 	if b.Mend && len(f.Findings) > 0 {
-		logOrder(s.log, "zone mended", g, "zone", in.Zone, "findings", len(f.Findings))
+		web.LogOrder(s.log, "zone mended", g, "zone", in.Zone, "findings", len(f.Findings))
 	}
 	return &fsckOutput{f}, nil
 }

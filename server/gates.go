@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
@@ -12,6 +11,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/web"
 )
 
 // TaskGates is where people hear which jobs wait for them, and answer.
@@ -36,7 +36,7 @@ type (
 	gatesOutput struct{ Body api.GateList }
 
 	gateInput struct {
-		Asked
+		web.Asked
 		Task string `path:"task"`
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body *api.GateRequest
@@ -51,10 +51,9 @@ type gateRoutes struct {
 	hostsOn func(ctx context.Context, selector string) ([]fleet.Host, error)
 }
 
-func (s gateRoutes) routes(api huma.API) {
+func (s gateRoutes) Routes(api huma.API) {
 	const gate = "/v1/tasks/{task}/gates"
-	huma.Register(api, operation(http.MethodGet, "/v1/gates", "List jobs that stand at a gate"),
-		s.gates)
+	huma.Register(api, web.Get("/v1/gates", "List jobs that stand at a gate"), s.gates)
 	for path, does := range map[string]struct {
 		what string
 		do   func(context.Context, *gateInput) (*answersOutput, error)
@@ -62,8 +61,8 @@ func (s gateRoutes) routes(api huma.API) {
 		gate + "/open":   {"Open the gates of a task, or of some of its jobs", s.openGates},
 		gate + "/refuse": {"Refuse the gates of a task, or of some of its jobs", s.refuseGates},
 	} {
-		o := operation(http.MethodPost, path, does.what)
-		o.MaxBodyBytes = submitMax
+		o := web.Post(path, does.what)
+		o.MaxBodyBytes = web.SubmitMax
 		huma.Register(api, o, does.do)
 	}
 }
@@ -82,7 +81,7 @@ func (s gateRoutes) gates(ctx context.Context, in *gatesInput) (*gatesOutput, er
 	for _, id := range tasks {
 		t, err := s.queue.Read.Tasks.Task(ctx, id)
 		if err == nil {
-			err = s.queue.Read.Jobs.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+			err = s.queue.Read.Jobs.EachJob(ctx, id, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
 				for _, j := range chunk {
 					if j.Gate != nil && (on == nil || on[j.Host]) {
 						addStanding(&out.Body, t, j)
@@ -92,7 +91,7 @@ func (s gateRoutes) gates(ctx context.Context, in *gatesInput) (*gatesOutput, er
 			})
 		}
 		if err != nil && !(errors.Is(err, queue.ErrNotFound) && in.Task == "") { // it may just go
-			return nil, problem(err)
+			return nil, web.Problem(err)
 		}
 	}
 	return out, nil
@@ -109,11 +108,11 @@ func addStanding(l *api.GateList, t jobs.TaskInfo, j jobs.JobInfo) {
 func (s gateRoutes) gatedTasks(ctx context.Context, task string) ([]jobs.TaskID, error) {
 	if task == "" {
 		list, err := s.queue.Orders.Gates.GatedTasks(ctx)
-		return list, problem(err)
+		return list, web.Problem(err)
 	}
 	id, err := jobs.ParseTaskID(task)
 	if err != nil {
-		return nil, refusal(mistakes("query.task", err))
+		return nil, web.Refusal(web.Mistakes("query.task", err))
 	}
 	return []jobs.TaskID{id}, nil
 }
@@ -147,20 +146,20 @@ func (s gateRoutes) answerGates(ctx context.Context, in *gateInput, word jobs.Ga
 		b = *in.Body
 	}
 	id, err := jobs.ParseTaskID(in.Task)
-	wrong := mistakes("path.task", err)
-	g, more := Order{Asked: in.Asked, User: in.User, Body: &b.OrderRequest}.reasoned(done)
+	wrong := web.Mistakes("path.task", err)
+	g, more := web.Order{Asked: in.Asked, User: in.User, Body: &b.OrderRequest}.Reasoned(done)
 	list, bad := jobsToCancel(api.CancelRequest(b), id)
 	if wrong = append(append(wrong, more...), bad...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
 	var hosts []string
 	for _, job := range list {
 		hosts = append(hosts, job.Host())
 	}
 	did, err := s.queue.Orders.Gates.AnswerGates(ctx, id, hosts,
-		jobs.GateAnswer{Word: word, Note: g.note()})
+		jobs.GateAnswer{Word: word, Note: g.Note()})
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	anew := 0
 	for _, one := range did.Answered {
@@ -168,7 +167,7 @@ func (s gateRoutes) answerGates(ctx context.Context, in *gateInput, word jobs.Ga
 			anew++
 		}
 	}
-	logOrder(s.log, "gates "+done, g, "task", id, "jobs", len(list), "answered", anew,
+	web.LogOrder(s.log, "gates "+done, g, "task", id, "jobs", len(list), "answered", anew,
 		"already", len(did.Answered)-anew, "elsewhere", len(did.Elsewhere))
 	return &answersOutput{did}, nil
 }

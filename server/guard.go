@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -11,74 +10,27 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"muster/fleet"
-	"muster/internal/wording"
 	"muster/jobs/queue"
+	"muster/server/web"
 )
 
 const (
 	healthPath = "/v1/health"
 	// secretMax bounds what is hashed and looked up as a token.
 	secretMax = 200 // bytes
-	// localPrefix begins the name of a user of this machine. No token's name can have a colon.
-	localPrefix = "local:"
 )
 
-// caller is who asks, as a token or the kernel says.
-type caller struct {
-	name   string // of the token, or local:USER; empty: neither says it
-	local  bool   // over a unix socket, without a token
-	claims bool   // may say another name
+// guard learns who asks, and keeps out whoever may not.
+type guard struct {
+	tokens Tokens
+	door   *keptOut
+	claims bool // whoever is on the unix socket may say another name
 }
 
-// trusted reports whether the caller may know more than whether we are well.
-func (c caller) trusted() bool { return c.name != "" }
-
-// exchange is a request that is answered: who asks, and what was said.
-type exchange struct {
-	http.ResponseWriter
-	who    caller
-	status int // 0: nothing was said
-}
-
-// WriteHeader notes the status.
-func (x *exchange) WriteHeader(status int) {
-	if x.status == 0 {
-		x.status = status
-	}
-	x.ResponseWriter.WriteHeader(status)
-}
-
-// Write notes that something was said.
-func (x *exchange) Write(b []byte) (int, error) {
-	if x.status == 0 {
-		x.status = http.StatusOK
-	}
-	return x.ResponseWriter.Write(b)
-}
-
-// Unwrap lets http.ResponseController through.
-func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
-
-// Asked is part of the input of those routes that must know who asks.
-type Asked struct{ who caller }
-
-// Resolve reads it from the exchange, where no client can write it.
-func (a *Asked) Resolve(ctx huma.Context) []error {
-	_, w := humago.Unwrap(ctx)
-	x, ok := w.(*exchange)
-	if !ok {
-		return []error{huma.Error500InternalServerError("nobody has looked at who asks")}
-	}
-	a.who = x.who
-	return nil
-}
-
-// guard lets nobody in who has to be kept out, before anything of the request
+// let lets nobody in who has to be kept out, before anything of the request
 // is decoded.
-func (s *Server) guard(x *exchange, r *http.Request, next http.Handler) {
+func (s guard) let(x *web.Exchange, r *http.Request, next http.Handler) {
 	h := x.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
@@ -87,43 +39,45 @@ func (s *Server) guard(x *exchange, r *http.Request, next http.Handler) {
 	who, err := s.identify(r)
 	if err != nil {
 		s.door.out(r, err)
-		writeProblem(x, err)
+		web.WriteProblem(x, err)
 		return
 	}
-	x.who = who
+	x.Who = who
 	next.ServeHTTP(x, r)
 }
 
 // identify tells who sends a request, or why it is refused.
-func (s *Server) identify(r *http.Request) (caller, error) {
+func (s guard) identify(r *http.Request) (web.Caller, error) {
 	if err := checkOrigin(r); err != nil {
-		return caller{}, err
+		return web.Caller{}, err
 	}
 	secret, sent, err := bearer(r.Header)
 	user, socket := r.Context().Value(peerKey{}).(peerUser)
 	switch {
 	case err != nil:
-		return caller{}, err
+		return web.Caller{}, err
 	case sent:
-		t, err := s.queue.Hub.Tokens.FindToken(r.Context(), secret)
+		t, err := s.tokens.FindToken(r.Context(), secret)
 		if errors.Is(err, queue.ErrNotFound) {
-			return caller{}, unauthorized("unknown_token", "this token is not known: it was removed, or "+
-				"mistyped; make one on the server with `muster token create NAME`")
+			return web.Caller{}, unauthorized("unknown_token",
+				"this token is not known: it was removed, or "+
+					"mistyped; make one on the server with `muster token create NAME`")
 		}
-		return caller{name: t.Name}, problem(err)
+		return web.Caller{Name: t.Name}, web.Problem(err)
 	case socket:
-		return localCaller(r, user, s.cfg.Claims)
+		return localCaller(r, user, s.claims)
 	}
 	if fromHere(r) {
 		if err := checkHost(r); err != nil {
-			return caller{}, err
+			return web.Caller{}, err
 		}
 	}
 	if r.URL.Path == healthPath {
-		return caller{}, nil
+		return web.Caller{}, nil
 	}
-	return caller{}, unauthorized("no_token", "a token is needed here: set MUSTER_TOKEN; make one on "+
-		"the server's machine, over its unix socket, with `muster token create NAME`")
+	return web.Caller{}, unauthorized("no_token",
+		"a token is needed here: set MUSTER_TOKEN; make one on "+
+			"the server's machine, over its unix socket, with `muster token create NAME`")
 }
 
 // fromHere reports whether a request came over the loopback of this machine.
@@ -181,7 +135,7 @@ func checkHost(r *http.Request) error {
 	}
 	if host != "localhost" && !isLoopback(strings.Trim(host, "[]")) {
 		return forbidden("foreign_page", "host %q is not this machine: without a token call 127.0.0.1, "+
-			"[::1] or localhost", clip(r.Host))
+			"[::1] or localhost", web.Clip(r.Host))
 	}
 	return nil
 }
@@ -192,7 +146,7 @@ func checkOrigin(r *http.Request) error {
 	if from := r.Header.Get("Origin"); from != "" {
 		if u, err := url.Parse(from); err != nil || u.Host != r.Host {
 			return forbidden("foreign_page", "a page of %q may not call this: only programs may, and the "+
-				"server's own pages", clip(from))
+				"server's own pages", web.Clip(from))
 		}
 	}
 	// What follows lets pages of other origins read.
@@ -204,33 +158,3 @@ func checkOrigin(r *http.Request) error {
 	}
 	return nil
 }
-
-// operator is who a request comes from; proven: as a token or the kernel says. as is what the
-// body says, header what the header says.
-func operator(who caller, as, header string) (name string, proven bool, err error) {
-	said := cmp.Or(as, header)
-	switch {
-	case who.name == "":
-		return "", false, errors.New("nobody says who asks: a token is needed")
-	case !who.local:
-		if as != "" && as != who.name {
-			return "", false, fmt.Errorf("the token is of %s: leave `as` out, or use %s's token",
-				who.name, clip(as))
-		}
-		return who.name, true, nil
-	case said == "" || said == who.name:
-		return who.name, true, nil
-	case !who.claims && localPrefix+said == who.name:
-		return who.name, true, nil
-	case !who.claims:
-		return "", false, fmt.Errorf("a name can be chosen in `muster demo` only; here you are %s, as "+
-			"the kernel says: leave `as` out, or use %s's token", who.name, clip(said))
-	}
-	if err := fleet.CheckName(said); err != nil {
-		return "", false, fmt.Errorf("operator: %w", err)
-	}
-	return said, false, nil
-}
-
-// clip shortens hostile input for a message.
-func clip(s string) string { return wording.Clip(s) }

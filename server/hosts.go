@@ -11,6 +11,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/server/stock"
+	"muster/server/web"
 )
 
 type (
@@ -29,22 +30,38 @@ type (
 	hostOutput struct{ Body api.HostInfo }
 )
 
-func (s *Server) hosts(ctx context.Context, in *hostsInput) (*hostsOutput, error) {
+// stockRoutes shows the hosts of the inventory.
+type stockRoutes struct {
+	stock *stock.Store
+	look  *stock.Looker
+	waits Waits
+}
+
+func (s stockRoutes) Routes(api huma.API) {
+	huma.Register(api, web.Get("/v1/hosts", "List hosts"), s.hosts)
+	huma.Register(api, web.Get("/v1/hosts/{host}", "Show a host"), s.host)
+	query := web.Post("/v1/hosts/query", "List hosts, by a long selector")
+	query.MaxBodyBytes = web.SubmitMax
+	huma.Register(api, query, s.queryHosts)
+	huma.Register(api, web.Get("/v1/inventory", "Show the inventory in force"), s.inventory)
+}
+
+func (s stockRoutes) hosts(ctx context.Context, in *hostsInput) (*hostsOutput, error) {
 	return s.listHosts(ctx, api.HostQuery(*in), "query.on")
 }
 
-func (s *Server) queryHosts(ctx context.Context, in *hostQueryInput) (*hostsOutput, error) {
+func (s stockRoutes) queryHosts(ctx context.Context, in *hostQueryInput) (*hostsOutput, error) {
 	return s.listHosts(ctx, in.Body, "body.on")
 }
 
-func (s *Server) listHosts(ctx context.Context, q api.HostQuery, where string) (*hostsOutput,
+func (s stockRoutes) listHosts(ctx context.Context, q api.HostQuery, where string) (*hostsOutput,
 	error) {
 	v, err := s.look.Scene(ctx, q.On)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	if v.Stock == nil {
-		return nil, refusal(mistakes(where, stock.ErrNone))
+		return nil, web.Refusal(web.Mistakes(where, stock.ErrNone))
 	}
 	picked := fleet.Picked{}
 	switch {
@@ -56,11 +73,11 @@ func (s *Server) listHosts(ctx context.Context, q api.HostQuery, where string) (
 		picked, err = v.PickFor(q.On)
 	}
 	if err != nil {
-		return nil, refusal(mistakes(where, err))
+		return nil, web.Refusal(web.Mistakes(where, err))
 	}
 	out := &hostsOutput{page(v, q, picked)}
 	out.Body.Unfenced, err = s.look.Unfenced(ctx, v.Stock, out.Body.Hosts)
-	return out, problem(err)
+	return out, web.Problem(err)
 }
 
 // page is the part of the picked hosts that a query asks for.
@@ -94,13 +111,13 @@ func page(v stock.Scene, q api.HostQuery, picked fleet.Picked) api.HostList {
 // tasksLooked is how many of the newest tasks are looked at for jobs of a host.
 const tasksLooked = 50
 
-func (s *Server) host(ctx context.Context, in *hostInput) (*hostOutput, error) {
+func (s stockRoutes) host(ctx context.Context, in *hostInput) (*hostOutput, error) {
 	v, err := s.look.Scene(ctx, "")
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	if v.Stock == nil {
-		return nil, refusal(mistakes("path.host", stock.ErrNone))
+		return nil, web.Refusal(web.Mistakes("path.host", stock.ErrNone))
 	}
 	h, known := v.Host(in.Host)
 	if !known {
@@ -117,9 +134,18 @@ func (s *Server) host(ctx context.Context, in *hostInput) (*hostOutput, error) {
 	}
 	unfenced, err := s.look.Unfenced(ctx, v.Stock, []fleet.Host{h})
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	out.Body.Unfenced = unfenced[h.Name]
-	out.Body.HostWork, err = s.queue.Read.Waits.HostWork(ctx, h.Zone, h.Name, tasksLooked)
-	return out, problem(err)
+	out.Body.HostWork, err = s.waits.HostWork(ctx, h.Zone, h.Name, tasksLooked)
+	return out, web.Problem(err)
+}
+
+// hostsOn is which hosts a selector in a query picks, drained ones too.
+func (s stockRoutes) hostsOn(ctx context.Context, on string) ([]fleet.Host, error) {
+	out, err := s.listHosts(ctx, api.HostQuery{On: on, Drained: true}, "query.on")
+	if err != nil {
+		return nil, err
+	}
+	return out.Body.Hosts, nil
 }

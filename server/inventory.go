@@ -5,15 +5,16 @@ import (
 
 	"muster/api"
 	"muster/fleet"
+	"muster/server/web"
 )
 
 type inventoryOutput struct{ Body api.PublishedInventory }
 
 // inventory answers with the inventory in force.
-func (s *Server) inventory(context.Context, *nothing) (*inventoryOutput, error) {
+func (s stockRoutes) inventory(context.Context, *web.Nothing) (*inventoryOutput, error) {
 	now, err := s.stock.Get()
 	if err != nil {
-		return nil, refusal(mistakes("path", err))
+		return nil, web.Refusal(web.Mistakes("path", err))
 	}
 	out := &inventoryOutput{api.PublishedInventory{Version: now.Version, Hosts: now.Hosts(),
 		Limits: []api.DefinedLimit{}}}

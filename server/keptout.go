@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/server/metrics"
+	"muster/server/web"
 )
 
 // keptOut counts and logs who was refused at the door.
@@ -44,8 +45,8 @@ func (k *keptOut) out(r *http.Request, err error) {
 	if n > deniedLines {
 		return
 	}
-	k.log.Warn("login refused", "reason", d.reason, "from", from(r), "method", clip(r.Method),
-		"path", clip(r.URL.Path))
+	k.log.Warn("login refused", "reason", d.reason, "from", from(r), "method", web.Clip(r.Method),
+		"path", web.Clip(r.URL.Path))
 	if n == deniedLines {
 		k.log.Warn("further refused logins of this minute are only counted",
 			"metric", metrics.Refused)

@@ -5,6 +5,7 @@ import (
 
 	"muster/api"
 	"muster/jobs"
+	"muster/server/web"
 )
 
 type (
@@ -15,22 +16,22 @@ type (
 )
 
 // waits answers GET /v1/tasks/{task}/waits.
-func (s *Server) waits(ctx context.Context, in *lacksInput) (*lacksOutput, error) {
-	t, past, err := s.taskAt(ctx, in.Task)
+func (s taskRoutes) waits(ctx context.Context, in *lacksInput) (*lacksOutput, error) {
+	t, past, err := s.find.at(ctx, in.Task)
 	if err != nil {
 		return nil, err
 	}
-	later := s.times.why.Awaits(ctx)
-	l := s.times.why.Lacks(later)
+	later := s.why.Awaits(ctx)
+	l := s.why.Lacks(later)
 	if !past && t.State != jobs.TaskEnded {
-		err := s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
+		err := s.find.read.Jobs.EachJob(ctx, t.Task, 0, web.JobsMax, func(list []jobs.JobInfo) error {
 			if err := later.Add(ctx, t, list); err != nil {
 				return err
 			}
 			return l.Add(ctx, list)
 		})
 		if err != nil {
-			return nil, problem(err)
+			return nil, web.Problem(err)
 		}
 	}
 	return &lacksOutput{api.LackList{Waits: l.List(), Awaits: later.List()}}, nil

@@ -63,5 +63,5 @@ func newChains(s *Server) *duties.Chains {
 	q := s.queue
 	return &duties.Chains{Store: q.Hub.Chains, Care: q.Hub.ChainDuty, Tasks: q.Read.Tasks,
 		Jobs: q.Read.Jobs, Cancels: q.Submit.Cancels, Links: links{s.intake},
-		Waits: func() duties.Reasons { return s.times.why.Lacks(nil) }, Log: s.log, Now: s.clock}
+		Waits: func() duties.Reasons { return newWaits(s).Lacks(nil) }, Log: s.log, Now: s.clock}
 }

@@ -14,12 +14,34 @@ import (
 	"muster/api"
 	"muster/jobs"
 	"muster/server/fold"
+	"muster/server/waits"
+	"muster/server/web"
 )
 
 const (
 	pieceMax     = 256 << 10   // bytes of output in one event
 	summaryEvery = time.Second // between two summaries of a task at least
 )
+
+// tellRoutes tells clients what the hosts of a task say, and how its jobs end.
+type tellRoutes struct {
+	streams *streams
+	find    finder
+	groups  groupReader
+	why     *waits.Reader
+}
+
+func (s tellRoutes) Routes(api huma.API) {
+	const task = "/v1/tasks/{task}"
+	huma.Register(api, web.Get(task+"/summary", "Fold jobs that ended alike"), s.summary)
+	huma.Register(api, web.Raw(web.Get(task+"/summaries", "Fold jobs as they end"), web.EventStream),
+		s.summaries)
+	huma.Register(api, web.Raw(web.Get(task+"/output", "What all hosts say, as they say it"),
+		web.EventStream),
+		s.taskOutput)
+	huma.Register(api, web.Raw(web.Get("/v1/events", "Follow what happens"), web.EventStream),
+		s.streams.events)
+}
 
 type taskOutputInput struct {
 	Task   string `path:"task"`
@@ -30,15 +52,15 @@ type taskOutputInput struct {
 // taskOutput answers with what all hosts of a task say, as Server-Sent Events: first
 // what is known already, then what comes. Whoever comes back with the id of an event
 // may hear some of it twice, and knows by the places what he has.
-func (s *Server) taskOutput(ctx context.Context, in *taskOutputInput) (
+func (s tellRoutes) taskOutput(ctx context.Context, in *taskOutputInput) (
 	*huma.StreamResponse, error) {
 	at, err := parsePositions(in.Last)
-	t, err := s.streamedTask(ctx, in.Task, mistakes("header.Last-Event-ID", err))
+	t, err := s.streamedTask(ctx, in.Task, web.Mistakes("header.Last-Event-ID", err))
 	if err != nil {
 		return nil, err
 	}
-	return s.openStream(func(ctx context.Context, st *stream) error {
-		return s.followed(ctx, st, s.follower(t, at, &teller{st: st}), in.Follow)
+	return s.streams.open(func(ctx context.Context, st *stream) error {
+		return s.followed(ctx, st, newFollower(s.streams.queue, t, at, &teller{st: st}), in.Follow)
 	})
 }
 
@@ -49,34 +71,35 @@ type summariesInput struct {
 
 // summaries answers with a summary of a task whenever jobs have ended, at most one a
 // second, and with the last one when the task has ended.
-func (s *Server) summaries(ctx context.Context, in *summariesInput) (
+func (s tellRoutes) summaries(ctx context.Context, in *summariesInput) (
 	*huma.StreamResponse, error) {
 	t, err := s.streamedTask(ctx, in.Task, nil)
 	if err != nil {
 		return nil, err
 	}
-	return s.openStream(func(ctx context.Context, st *stream) error {
-		f := s.follower(t, nil, &adder{Server: s, st: st, folder: fold.New(in.Excerpt),
-			heard: map[jobs.ID]jobs.Output{}})
+	return s.streams.open(func(ctx context.Context, st *stream) error {
+		f := newFollower(s.streams.queue, t, nil, &adder{groups: s.groups, st: st,
+			folder: fold.New(in.Excerpt),
+			heard:  map[jobs.ID]jobs.Output{}})
 		f.deaf = true
 		return s.followed(ctx, st, f, true)
 	})
 }
 
 // streamedTask finds the task of a stream, or reports all that is wrong with it.
-func (s *Server) streamedTask(ctx context.Context, text string, wrong []error) (
+func (s tellRoutes) streamedTask(ctx context.Context, text string, wrong []error) (
 	jobs.TaskInfo, error) {
 	id, err := jobs.ParseTaskID(text)
-	if wrong = slices.Concat(mistakes("path.task", err), wrong); len(wrong) > 0 {
-		return jobs.TaskInfo{}, refusal(wrong)
+	if wrong = slices.Concat(web.Mistakes("path.task", err), wrong); len(wrong) > 0 {
+		return jobs.TaskInfo{}, web.Refusal(wrong)
 	}
-	t, err := s.queue.Read.Tasks.Task(ctx, id)
-	return t, s.gone(ctx, id, err)
+	t, err := s.find.read.Tasks.Task(ctx, id)
+	return t, s.find.gone(ctx, id, err)
 }
 
 // followed lets a client hear what a follower hears, until the task has ended or the
 // client or the server goes. Its only errors are those of writing to the client.
-func (s *Server) followed(ctx context.Context, st *stream, f *follower, stay bool) error {
+func (s tellRoutes) followed(ctx context.Context, st *stream, f *follower, stay bool) error {
 	if err := st.open(); err != nil {
 		return err
 	}
@@ -105,7 +128,7 @@ func (s *Server) followed(ctx context.Context, st *stream, f *follower, stay boo
 		if f.behind {
 			next = 0
 		}
-		if !s.pause(ctx, next) {
+		if !s.streams.until.Pause(ctx, next) {
 			return nil
 		}
 	}
@@ -187,7 +210,7 @@ func (st *stream) tellOne(name string, v any) error {
 
 // adder tells a client how the jobs of a task fold.
 type adder struct {
-	*Server
+	groups groupReader
 	st     *stream
 	folder *fold.Folder
 	heard  map[jobs.ID]jobs.Output // of jobs that are about to end
@@ -201,7 +224,7 @@ func (a *adder) said(id jobs.ID, o jobs.Output) error {
 }
 
 func (a *adder) ended(j jobs.JobInfo) error {
-	a.folder.Add(j, plain(a.heard[j.ID].Theirs(), 0), a.stock.Address(j.Host))
+	a.folder.Add(j, plain(a.heard[j.ID].Theirs(), 0), a.groups.stock.Address(j.Host))
 	delete(a.heard, j.ID)
 	return nil
 }
@@ -212,7 +235,7 @@ func (a *adder) rest(ctx context.Context, t jobs.TaskInfo, _ positions) error {
 	if !over && (!news || time.Since(a.told) < summaryEvery) {
 		return a.st.say(nil)
 	}
-	groups, err := a.showGroups(ctx, t.Zones, a.folder)
+	groups, err := a.groups.show(ctx, t.Zones, a.folder)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"muster/api"
+	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue/care"
 )
@@ -28,15 +29,15 @@ func unstored(a jobs.HistoryAway, list []care.Backlog) []api.Unstored {
 }
 
 // awayHistory returns nil while history is written, by the last word of the historian.
-func (s *Server) awayHistory(ctx context.Context) (*api.AwayHistory, error) {
-	if s.history == nil {
+func awayHistory(ctx context.Context, q Stores, h *history.Store) (*api.AwayHistory, error) {
+	if h == nil {
 		return nil, nil // nobody has to write it
 	}
-	a, err := s.queue.Care.Outages.HistoryAway(ctx)
+	a, err := q.Care.Outages.HistoryAway(ctx)
 	if err != nil || a.Since.IsZero() {
 		return nil, err
 	}
-	list, err := s.queue.Care.Backlogs.Backlogs(ctx)
+	list, err := q.Care.Backlogs.Backlogs(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,11 @@ package server
 
 import (
 	"context"
-	"time"
 
 	"muster/fleet/remote"
 	"muster/jobs"
 	"muster/jobs/queue/read"
+	"muster/server/web"
 )
 
 type (
@@ -25,41 +25,41 @@ type (
 
 // output answers with the bytes of a host as they came. They are hostile: a
 // browser must take them for nothing that it could run.
-func (s *Server) output(ctx context.Context, in *outputInput) (*outputOutput, error) {
+func (s jobRoutes) output(ctx context.Context, in *outputInput) (*outputOutput, error) {
 	id, err := jobs.ParseID(in.Job)
-	wrong := mistakes("path.job", err)
-	wait, err := parseWait(in.Wait)
-	if wrong = append(wrong, mistakes("query.wait", err)...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+	wrong := web.Mistakes("path.job", err)
+	wait, err := web.ParseWait(in.Wait)
+	if wrong = append(wrong, web.Mistakes("query.wait", err)...); len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
 	}
 	out := &outputOutput{Type: "application/octet-stream"}
-	zone, err := s.queue.Read.Jobs.JobZone(ctx, id)
+	zone, err := s.find.read.Jobs.JobZone(ctx, id)
 	if err != nil {
-		if _, err = s.orPast(ctx, id, err); err != nil {
-			return nil, s.gone(ctx, id.Task(), err)
+		if _, err = s.find.orPast(ctx, id, err); err != nil {
+			return nil, s.find.gone(ctx, id.Task(), err)
 		}
-		said, err := s.history.Output(ctx, id)
+		said, err := s.find.history.Output(ctx, id)
 		if err != nil {
-			return nil, problem(err)
+			return nil, web.Problem(err)
 		}
 		out.Body, out.Next, out.Ended = said[min(in.From, int64(len(said))):], int64(len(said)), true
 		return out, nil
 	}
 	var said jobs.Output
 	heard := map[jobs.ID]*read.Heard{id: {}}
-	err = s.await(ctx, wait, func() (bool, error) {
+	err = s.until.Await(ctx, wait, func() (bool, error) {
 		// First the state: of one that has ended, all that it said is there.
-		state, err := s.queue.Read.Jobs.JobsIn(ctx, zone, []jobs.ID{id})
+		state, err := s.find.read.Jobs.JobsIn(ctx, zone, []jobs.ID{id})
 		if err != nil {
 			return false, err
 		}
-		news, err := s.queue.Read.Outputs.Listen(ctx, zone, heard)
+		news, err := s.find.read.Outputs.Listen(ctx, zone, heard)
 		said = append(said, news[id].From(in.From)...)
 		out.Ended = state[0].State == jobs.Ended
 		return out.Ended || len(said) > 0, err
 	})
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	out.Next, out.Body = max(in.From, said.End()), plain(said, in.From)
 	return out, nil
@@ -78,26 +78,4 @@ func plain(o jobs.Output, at int64) []byte {
 		out, at = append(out, p.Data...), p.End()
 	}
 	return out
-}
-
-// await looks again and again, ever more seldom, until there is what is waited for,
-// or the time is over.
-func (s *Server) await(ctx context.Context, wait time.Duration, look func() (bool, error)) error {
-	over := time.NewTimer(wait)
-	defer over.Stop()
-	for poll := pollFirst; ; poll = min(poll*3/2, pollLast) {
-		if found, err := look(); err != nil || found || wait == 0 {
-			return err
-		}
-		next := time.NewTimer(poll)
-		select {
-		case <-next.C:
-			continue
-		case <-over.C:
-		case <-s.stopping:
-		case <-ctx.Done():
-		}
-		next.Stop()
-		return nil
-	}
 }

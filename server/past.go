@@ -3,25 +3,20 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
 	"muster/fleet"
 	"muster/history"
 	"muster/jobs"
-	"muster/jobs/queue"
-	"muster/server/fold"
+	"muster/server/stock"
+	"muster/server/web"
 )
-
-// errNoHistory is the answer of a server without one.
-var errNoHistory = errors.New("this server keeps no history: history.url is none")
 
 type (
 	// PastFilter picks jobs that have ended. It is exported for the API library, which
@@ -50,22 +45,25 @@ type (
 	reportOutput struct{ Body api.Report }
 )
 
-// registerHistory names the routes about what happened.
-func (s *Server) registerHistory(api huma.API) {
-	get := func(path, what string) huma.Operation { return operation(http.MethodGet, path, what) }
-	huma.Register(api, get("/v1/history", "List jobs that have ended"), s.past)
-	huma.Register(api, get("/v1/history/state", "Show how far history was written, and what it lacks"),
+// historyRoutes answers questions about what happened.
+type historyRoutes struct {
+	find  finder
+	stock *stock.Store
+	log   hclog.Logger
+}
+
+func (s historyRoutes) Routes(api huma.API) {
+	huma.Register(api, web.Get("/v1/history", "List jobs that have ended"), s.past)
+	huma.Register(api, web.Get("/v1/history/state",
+		"Show how far history was written, and what it lacks"),
 		s.historyState)
-	huma.Register(api, raw(get("/v1/history/export", "All jobs that have ended, a line of JSON each"),
+	huma.Register(api, web.Raw(web.Get("/v1/history/export",
+		"All jobs that have ended, a line of JSON each"),
 		"application/jsonl"), s.export)
-	foresee := operation(http.MethodPost, "/v1/plan", "Tell when a task would be done")
-	foresee.MaxBodyBytes = submitMax
-	huma.Register(api, foresee, s.foresee)
-	huma.Register(api, get("/v1/plan/calibration", "Compare plans with what happened"), s.calibrate)
-	huma.Register(api, get("/v1/tasks/{task}/report", "Tell what became of every host of a task"),
+	huma.Register(api, web.Get("/v1/tasks/{task}/report", "Tell what became of every host of a task"),
 		s.report)
-	huma.Register(api, get("/v1/jobs/{job}/course", "Show attempts and steps of a job"), s.course)
-	huma.Register(api, get("/v1/history/events", "List what happened to a task or a job"),
+	huma.Register(api, web.Get("/v1/jobs/{job}/course", "Show attempts and steps of a job"), s.course)
+	huma.Register(api, web.Get("/v1/history/events", "List what happened to a task or a job"),
 		s.pastEvents)
 }
 
@@ -80,47 +78,48 @@ func (f PastFilter) filter() (history.Filter, error) {
 		}
 		t, err := time.Parse(time.RFC3339, text)
 		if err != nil {
-			wrong = append(wrong, mistake("query."+name, "%q: want RFC 3339, such as 2026-12-24T22:00:00Z",
-				clip(text)))
+			wrong = append(wrong, web.Mistake("query."+name,
+				"%q: want RFC 3339, such as 2026-12-24T22:00:00Z",
+				web.Clip(text)))
 		}
 		return t
 	}
 	out.From, out.To = instant("from", f.From), instant("to", f.To)
 	if f.Outcome != "" && !out.Outcome.Valid() {
-		wrong = append(wrong, mistake("query.outcome", "%q: want one of %v", clip(f.Outcome),
+		wrong = append(wrong, web.Mistake("query.outcome", "%q: want one of %v", web.Clip(f.Outcome),
 			jobs.Outcomes()))
 	}
 	for name, value := range map[string]string{"customer": f.Customer, "host": f.Host,
 		"runbook": f.Runbook, "operator": f.Operator} {
 		if value != "" {
-			wrong = append(wrong, mistakes("query."+name, fleet.CheckName(value))...)
+			wrong = append(wrong, web.Mistakes("query."+name, fleet.CheckName(value))...)
 		}
 	}
 	if f.Task != "" {
 		var err error
 		out.Task, err = jobs.ParseTaskID(f.Task)
-		wrong = append(wrong, mistakes("query.task", err)...)
+		wrong = append(wrong, web.Mistakes("query.task", err)...)
 	}
 	if !out.From.IsZero() && !out.To.IsZero() && !out.From.Before(out.To) {
-		wrong = append(wrong, mistake("query.to", "%s is not after from, %s", f.To, f.From))
+		wrong = append(wrong, web.Mistake("query.to", "%s is not after from, %s", f.To, f.From))
 	}
 	if len(wrong) > 0 {
-		return out, refusal(wrong)
+		return out, web.Refusal(wrong)
 	}
 	return out, nil
 }
 
-func (s *Server) past(ctx context.Context, in *pastInput) (*pastOutput, error) {
+func (s historyRoutes) past(ctx context.Context, in *pastInput) (*pastOutput, error) {
 	f, err := in.filter()
 	if err != nil {
 		return nil, err
 	}
-	if s.history == nil {
-		return nil, problem(errNoHistory)
+	if s.find.history == nil {
+		return nil, web.Problem(web.ErrNoHistory)
 	}
-	list, next, err := s.history.Jobs(ctx, f, in.Cursor, in.Limit)
+	list, next, err := s.find.history.Jobs(ctx, f, in.Cursor, in.Limit)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	if list == nil {
 		list = []api.PastJob{}
@@ -128,17 +127,18 @@ func (s *Server) past(ctx context.Context, in *pastInput) (*pastOutput, error) {
 	return &pastOutput{api.PastJobs{Jobs: list, Next: next}}, nil
 }
 
-func (s *Server) historyState(ctx context.Context, _ *nothing) (*historyStateOutput, error) {
-	if s.history == nil {
-		return nil, problem(errNoHistory)
+func (s historyRoutes) historyState(ctx context.Context, _ *web.Nothing) (*historyStateOutput,
+	error) {
+	if s.find.history == nil {
+		return nil, web.Problem(web.ErrNoHistory)
 	}
-	out := &historyStateOutput{api.HistoryState{Where: s.history.Where()}}
+	out := &historyStateOutput{api.HistoryState{Where: s.find.history.Where()}}
 	var err error
-	if out.Body.Streams, err = s.history.Positions(ctx); err != nil {
-		return nil, problem(err)
+	if out.Body.Streams, err = s.find.history.Positions(ctx); err != nil {
+		return nil, web.Problem(err)
 	}
-	if out.Body.Gaps, err = s.history.Gaps(ctx); err != nil {
-		return nil, problem(err)
+	if out.Body.Gaps, err = s.find.history.Gaps(ctx); err != nil {
+		return nil, web.Problem(err)
 	}
 	return out, nil
 }
@@ -146,24 +146,24 @@ func (s *Server) historyState(ctx context.Context, _ *nothing) (*historyStateOut
 // export answers with all jobs that a filter picks. The first page is read before the
 // answer begins, so that what is wrong then is said as a problem. Whoever gets no last
 // line {"end":true} has not got all.
-func (s *Server) export(ctx context.Context, in *PastFilter) (*huma.StreamResponse, error) {
+func (s historyRoutes) export(ctx context.Context, in *PastFilter) (*huma.StreamResponse, error) {
 	f, err := in.filter()
 	if err != nil {
 		return nil, err
 	}
-	if s.history == nil {
-		return nil, problem(errNoHistory)
+	if s.find.history == nil {
+		return nil, web.Problem(web.ErrNoHistory)
 	}
-	list, next, err := s.history.Jobs(ctx, f, "", api.PageMax)
+	list, next, err := s.find.history.Jobs(ctx, f, "", api.PageMax)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
 		w.Header().Set("Content-Type", "application/jsonl")
 		rc, enc := http.NewResponseController(w), json.NewEncoder(w)
 		for {
-			if rc.SetWriteDeadline(time.Now().Add(answerTimeout)) != nil {
+			if rc.SetWriteDeadline(time.Now().Add(web.AnswerTimeout)) != nil {
 				return
 			}
 			for _, j := range list {
@@ -175,7 +175,7 @@ func (s *Server) export(ctx context.Context, in *PastFilter) (*huma.StreamRespon
 				_ = enc.Encode(map[string]bool{"end": true})
 				return
 			}
-			if list, next, err = s.history.Jobs(r.Context(), f, next, api.PageMax); err != nil {
+			if list, next, err = s.find.history.Jobs(r.Context(), f, next, api.PageMax); err != nil {
 				s.log.Warn("export of history broke off", "error", err)
 				return
 			}
@@ -185,14 +185,14 @@ func (s *Server) export(ctx context.Context, in *PastFilter) (*huma.StreamRespon
 
 // report tells what became of every host of a task: by Redis, as long as that knows
 // the jobs, else by history.
-func (s *Server) report(ctx context.Context, in *reportInput) (*reportOutput, error) {
-	t, past, err := s.taskAt(ctx, in.Task)
+func (s historyRoutes) report(ctx context.Context, in *reportInput) (*reportOutput, error) {
+	t, past, err := s.find.at(ctx, in.Task)
 	if err != nil {
 		return nil, err
 	}
 	var r api.Report
 	if past {
-		r, err = s.history.Report(ctx, t.Task)
+		r, err = s.find.history.Report(ctx, t.Task)
 		if t.Forgotten {
 			r = history.NewReport(t, r.Jobs)
 		}
@@ -200,7 +200,7 @@ func (s *Server) report(ctx context.Context, in *reportInput) (*reportOutput, er
 		r, err = s.presentReport(ctx, t)
 	}
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	if r.Jobs == nil {
 		r.Jobs = []api.PastJob{}
@@ -208,10 +208,10 @@ func (s *Server) report(ctx context.Context, in *reportInput) (*reportOutput, er
 	return &reportOutput{r}, nil
 }
 
-func (s *Server) presentReport(ctx context.Context, t jobs.TaskInfo) (api.Report, error) {
+func (s historyRoutes) presentReport(ctx context.Context, t jobs.TaskInfo) (api.Report, error) {
 	var list []api.PastJob
 	stock := s.stock.Now()
-	err := s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+	err := s.find.read.Jobs.EachJob(ctx, t.Task, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			one := api.PastJob{JobInfo: j, Runbook: t.Runbook, Operator: t.Operator}
 			if stock != nil {
@@ -224,127 +224,4 @@ func (s *Server) presentReport(ctx context.Context, t jobs.TaskInfo) (api.Report
 		return nil
 	})
 	return history.NewReport(t, list), err
-}
-
-// taskAt is the task that a path names, as taskInfo is; the error is ready to be answered.
-func (s *Server) taskAt(ctx context.Context, text string) (t jobs.TaskInfo, past bool, err error) {
-	id, err := jobs.ParseTaskID(text)
-	if err != nil {
-		return t, false, refusal(mistakes("path.task", err))
-	}
-	t, past, err = s.taskInfo(ctx, id)
-	return t, past, problem(err)
-}
-
-// taskInfo is a task as Redis knows it, or, where that has forgotten its jobs, as
-// history does; past says so.
-func (s *Server) taskInfo(ctx context.Context, id jobs.TaskID) (t jobs.TaskInfo, past bool,
-	err error) {
-	t, err = s.queue.Read.Tasks.Task(ctx, id)
-	missing := errors.Is(err, queue.ErrNotFound)
-	if s.history == nil || err != nil && !missing ||
-		!missing && (t.Total > 0 || t.State == jobs.TaskSubmitting) {
-		return t, false, err
-	}
-	was, failed := s.history.Task(ctx, id)
-	switch {
-	case failed == nil:
-		was.Forgotten = was.State != jobs.TaskEnded
-		return was, true, nil
-	case errors.Is(failed, history.ErrNotFound):
-		return t, false, err
-	case missing:
-		return t, false, failed // it may be there
-	}
-	return t, false, nil
-}
-
-// pastJobs are the jobs of a task as history has them, by host.
-func (s *Server) pastJobs(ctx context.Context, id jobs.TaskID) ([]jobs.JobInfo, error) {
-	r, err := s.history.Report(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]jobs.JobInfo, len(r.Jobs))
-	for i, j := range r.Jobs {
-		out[i] = j.JobInfo
-	}
-	return out, nil
-}
-
-// orPast is a job as history has it, if Redis has forgotten it.
-func (s *Server) orPast(ctx context.Context, id jobs.ID, err error) (jobs.JobInfo, error) {
-	if s.history == nil || !errors.Is(err, queue.ErrNotFound) {
-		return jobs.JobInfo{}, err
-	}
-	j, failed := s.history.Job(ctx, id)
-	if errors.Is(failed, history.ErrNotFound) {
-		return jobs.JobInfo{}, err
-	}
-	return j.JobInfo, failed
-}
-
-// gone is the answer where Redis does not know a task, or a job of it: what history knows of
-// a task that Redis has forgotten. Other errors are answered as they are.
-func (s *Server) gone(ctx context.Context, id jobs.TaskID, err error) error {
-	if !errors.Is(err, queue.ErrNotFound) {
-		return problem(err)
-	}
-	t, past, failed := s.taskInfo(ctx, id)
-	switch {
-	case failed != nil, !past: // of one that Redis knows it is the job that is not there
-		return problem(err)
-	case !t.Forgotten:
-		when := "has ended" // the last that was heard of it does not say when
-		if !t.Finished.IsZero() {
-			when = "ended at " + t.Finished.String()
-		}
-		return huma.Error404NotFound(fmt.Sprintf("%s: the task %s, and Redis keeps no more of it; "+
-			"history does: `muster task %s`", err, when, id))
-	}
-	return huma.Error404NotFound(fmt.Sprintf("%s: the task was forgotten by Redis before it ended; "+
-		"%d of its %d jobs are known to have ended: `muster task %s`; what became of the others is not "+
-		"known, and no more will come of them", err, t.Outcomes.Sum(), t.Total, id))
-}
-
-// pastSummary folds the jobs of a task that history has.
-func (s *Server) pastSummary(ctx context.Context, t jobs.TaskInfo, excerpt int) (api.Summary,
-	error) {
-	list, err := s.pastJobs(ctx, t.Task)
-	if err != nil {
-		return api.Summary{}, err
-	}
-	f := fold.New(excerpt)
-	for _, j := range list {
-		said, err := s.history.Output(ctx, j.ID)
-		if err != nil {
-			return api.Summary{}, err
-		}
-		f.Add(j, said, s.stock.Address(j.Host))
-	}
-	groups, err := s.showGroups(ctx, nil, f)
-	return api.Summary{Task: t, Groups: groups}, err
-}
-
-// eachJob gives the jobs of a task to f, from Redis or, where that has forgotten them,
-// from history.
-func (s *Server) eachJob(ctx context.Context, id jobs.TaskID, from, most int,
-	f func([]jobs.JobInfo) error) error {
-	_, past, err := s.taskInfo(ctx, id)
-	if err != nil {
-		return err
-	}
-	if !past {
-		return s.queue.Read.Jobs.EachJob(ctx, id, from, most, f)
-	}
-	list, err := s.pastJobs(ctx, id)
-	if err != nil {
-		return err
-	}
-	for part := range slices.Chunk(list[min(from, len(list)):], max(most, 1)) {
-		if err := f(part); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -4,8 +4,12 @@ import (
 	"context"
 	"slices"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"muster/api"
 	"muster/jobs"
+	"muster/server/stock"
+	"muster/server/web"
 )
 
 type (
@@ -16,13 +20,24 @@ type (
 	pausesOutput struct{ Body api.PauseList }
 )
 
-func (s *Server) pauses(ctx context.Context, in *pausesInput) (*pausesOutput, error) {
+// pauseRoutes shows what stands still.
+type pauseRoutes struct {
+	queue  Stores
+	stock  *stock.Store
+	agreed *agreement
+}
+
+func (s pauseRoutes) Routes(api huma.API) {
+	huma.Register(api, web.Get("/v1/pauses", "Show what stands still by order"), s.pauses)
+}
+
+func (s pauseRoutes) pauses(ctx context.Context, in *pausesInput) (*pausesOutput, error) {
 	list, err := s.standing(ctx, in)
 	if err == nil {
-		list.NoNode, err = s.noNode(ctx, in.Task)
+		list.NoNode, err = noNode(ctx, s.queue, s.stock, in.Task)
 	}
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	return &pausesOutput{list}, nil
 }
@@ -31,7 +46,7 @@ func (s *Server) pauses(ctx context.Context, in *pausesInput) (*pausesOutput, er
 const pausedTasks = 100
 
 // standing is what stands still by order of an operator.
-func (s *Server) standing(ctx context.Context, in *pausesInput) (api.PauseList, error) {
+func (s pauseRoutes) standing(ctx context.Context, in *pausesInput) (api.PauseList, error) {
 	out := api.PauseList{Tasks: map[jobs.TaskID]string{}, NoNode: map[string]string{}}
 	var err error
 	if out.Pauses, err = s.queue.Orders.Halts.Pauses(ctx); err != nil {
@@ -46,10 +61,10 @@ func (s *Server) standing(ctx context.Context, in *pausesInput) (api.PauseList, 
 	if in.Task != "" {
 		return out, s.concern(ctx, in.Task, &out)
 	}
-	if out.History, err = s.awayHistory(ctx); err != nil {
+	if out.History, err = awayHistory(ctx, s.queue, s.agreed.history); err != nil {
 		return out, err
 	}
-	if out.Lost, err = loss(ctx, s.queue.Hub.Agreed, s.history); err != nil {
+	if out.Lost, err = s.agreed.note(ctx); err != nil {
 		return out, err
 	}
 	if !in.Tasks {
@@ -68,10 +83,10 @@ func (s *Server) standing(ctx context.Context, in *pausesInput) (api.PauseList, 
 }
 
 // concern leaves of the pauses those that keep jobs of a task from starting.
-func (s *Server) concern(ctx context.Context, task string, out *api.PauseList) error {
+func (s pauseRoutes) concern(ctx context.Context, task string, out *api.PauseList) error {
 	id, err := jobs.ParseTaskID(task)
 	if err != nil {
-		return refusal(mistakes("query.task", err))
+		return web.Refusal(web.Mistakes("query.task", err))
 	}
 	t, err := s.queue.Read.Tasks.Task(ctx, id)
 	if err != nil {
@@ -92,7 +107,7 @@ func (s *Server) concern(ctx context.Context, task string, out *api.PauseList) e
 		return nil
 	}
 	of := map[string]bool{}
-	err = s.queue.Read.Jobs.EachJob(ctx, id, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+	err = s.queue.Read.Jobs.EachJob(ctx, id, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if j.State != jobs.Ended {
 				of[s.customer(j.Host)] = true
@@ -109,7 +124,7 @@ func (s *Server) concern(ctx context.Context, task string, out *api.PauseList) e
 }
 
 // customer is whose host it is, empty if nobody's or not in the inventory.
-func (s *Server) customer(host string) string {
+func (s pauseRoutes) customer(host string) string {
 	if st := s.stock.Now(); st != nil {
 		if h, ok := st.Host(host); ok {
 			return h.Customer

@@ -9,6 +9,7 @@ import (
 
 	"muster/fleet"
 	"muster/internal/socket"
+	"muster/server/web"
 )
 
 // peerKey is the key of the user who calls over a unix socket, in the context of a request.
@@ -35,7 +36,7 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 		if err := mayUse(p, c.LocalAddr().String()); err != nil {
 			return "", err
 		}
-		return localPrefix + p.User(func(s string) bool { return fleet.CheckName(s) == nil }), nil
+		return web.LocalPrefix + p.User(func(s string) bool { return fleet.CheckName(s) == nil }), nil
 	})))
 }
 
@@ -58,17 +59,17 @@ func mayUse(p socket.Peer, path string) error {
 
 // localCaller is who calls over a unix socket without a token. A proxy that listens for others
 // would be taken for all of them.
-func localCaller(r *http.Request, user peerUser, claims bool) (caller, error) {
+func localCaller(r *http.Request, user peerUser, claims bool) (web.Caller, error) {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip",
 		"Via"} {
 		if r.Header.Get(name) != "" {
-			return caller{}, unauthorized("proxy", "this came through a proxy (it has a header "+name+
+			return web.Caller{}, unauthorized("proxy", "this came through a proxy (it has a header "+name+
 				"): a token is needed")
 		}
 	}
 	name, err := user()
 	if err != nil {
-		return caller{}, err
+		return web.Caller{}, err
 	}
-	return caller{name: name, local: true, claims: claims}, nil
+	return web.Caller{Name: name, Local: true, Claims: claims}, nil
 }

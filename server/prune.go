@@ -7,25 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
-	"muster/api"
 	"muster/jobs/queue/hub"
+	"muster/server/web"
 	"muster/windows"
 )
-
-// meets is an error if something else is in force.
-func meets(e api.Expected, what, basis string, version int64) error {
-	if e.Version != 0 && e.Version != version {
-		return huma.Error409Conflict(fmt.Sprintf("version %d is in force, and you expect %d: nothing "+
-			"was changed; look with --check what would change now", version, e.Version))
-	}
-	if e.Basis != "" && e.Basis != basis {
-		return huma.Error409Conflict("somebody else has just changed " + what + " that these files are " +
-			"about: nothing was changed; look with --check what would change now, and apply again")
-	}
-	return nil
-}
 
 // A sorting is what applying entries does to the schedules that are there.
 type sorting struct {
@@ -52,8 +37,9 @@ func sortOut(there []hub.Schedule, entries []windows.Entry, p windows.Pruning) s
 		}
 		switch {
 		case its && e.Owner != old.Owner && !pruned && old.Owner != "":
-			s.wrong = append(s.wrong, mistake("body.files", "schedule %s is there already, and belongs to "+
-				"customer %s: names are unique", old.Name, old.Owner))
+			s.wrong = append(s.wrong, web.Mistake("body.files",
+				"schedule %s is there already, and belongs to "+
+					"customer %s: names are unique", old.Name, old.Owner))
 		case its:
 		case pruned:
 			s.remove = append(s.remove, old)

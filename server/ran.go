@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"muster/jobs"
+	"muster/server/web"
 )
 
 // loggedMax bounds the arguments of a task in a line of the log.
@@ -19,5 +20,5 @@ func ranWords(t jobs.TaskInfo) []any {
 		words = append(words, "version", r.Version, "sha256", r.SHA256, "arguments",
 			jobs.Brief(oneLine.Replace(r.Text()), loggedMax))
 	}
-	return append(words, "on", clip(t.On), "hosts", t.Total)
+	return append(words, "on", web.Clip(t.On), "hosts", t.Total)
 }

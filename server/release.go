@@ -11,11 +11,12 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server/stock"
+	"muster/server/web"
 )
 
 type (
 	hostOrder struct {
-		Order
+		web.Order
 		Host string `path:"host"`
 	}
 	releasedOutput struct{ Body jobs.Released }
@@ -24,29 +25,29 @@ type (
 // release is the word of a person who has looked at a host: nothing of the job that ended
 // unknown there is at work any more.
 func (s hostRoutes) release(ctx context.Context, in *hostOrder) (*releasedOutput, error) {
-	g, wrong := in.reasoned("released")
-	wrong = append(wrong, mistakes("path.host", fleet.CheckName(in.Host))...)
+	g, wrong := in.Reasoned("released")
+	wrong = append(wrong, web.Mistakes("path.host", fleet.CheckName(in.Host))...)
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
 	v, err := s.look.Scene(ctx, "")
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	if v.Stock == nil {
-		return nil, refusal(mistakes("path.host", stock.ErrNone))
+		return nil, web.Refusal(web.Mistakes("path.host", stock.ErrNone))
 	}
 	h, known := v.Host(in.Host)
 	if !known {
 		return nil, huma.Error404NotFound(v.Unknown(in.Host))
 	}
-	did, err := s.queue.Orders.Exclusion.ReleaseHost(ctx, h.Zone, h.Name, g.note())
+	did, err := s.queue.Orders.Exclusion.ReleaseHost(ctx, h.Zone, h.Name, g.Note())
 	if errors.Is(err, queue.ErrHeld) {
 		return nil, huma.Error409Conflict(fmt.Sprintf("%s; `muster cancel %s` stops it", err, did.Job))
 	}
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
-	logOrder(s.log, "host released", g, "host", h.Name, "already", did.Already, "job", did.Job)
+	web.LogOrder(s.log, "host released", g, "host", h.Name, "already", did.Already, "job", did.Job)
 	return &releasedOutput{did}, nil
 }

@@ -2,12 +2,12 @@ package server
 
 import (
 	"context"
-	"time"
 
 	"muster/jobs"
 	"muster/server/foresight"
 	"muster/server/intake"
-	"muster/windows"
+	"muster/server/waits"
+	"muster/server/web"
 )
 
 // requests has the ways on which a request becomes a task.
@@ -22,12 +22,9 @@ type requests struct {
 // newRequests gives the intake what it works with. The clock and the chance of the server may
 // still be replaced.
 func newRequests(s *Server, d Deps) requests {
-	q, now := d.Queue, func() time.Time { return s.now() }
+	q, now := d.Queue, s.clock
 	chance := func() uint16 { return s.chance() }
-	book := func(ctx context.Context) (*windows.Book, error) {
-		_, book, err := s.book(ctx)
-		return book, err
-	}
+	book := s.calendar.Book
 	advance := func(ctx context.Context, id jobs.TaskID) error { return s.chainDuty.Advance(ctx, id) }
 	r := requests{
 		openings: &intake.Openings{Book: book, Estimates: q.Hub.Estimates, Nodes: q.Hub.Nodes,
@@ -45,7 +42,7 @@ func newRequests(s *Server, d Deps) requests {
 	}
 	r.retries = &intake.Retries{Look: s.look, Sealer: d.SecretKeys, Openings: r.openings,
 		Entry: r.entry, Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Retrying: q.Submit.Retries,
-		Durable: d.Durable, Now: now, Await: s.await}
+		Durable: d.Durable, Now: now, Await: web.Waiter{Stopping: s.stopping}.Await}
 	overload := s.cfg.Overload
 	if overload == (jobs.Overload{}) {
 		overload = jobs.DefaultOverload()
@@ -54,4 +51,21 @@ func newRequests(s *Server, d Deps) requests {
 		Estimates: q.Hub.Estimates, Stock: s.stock, Book: book, Slots: r.openings.Slots,
 		Overload: overload, Now: now}
 	return r
+}
+
+// mayBegin refuses new work that could not be done as was agreed, and makes sure that Redis has
+// the inventory with which it was planned: jobs whose host Redis does not know fail.
+func (s *Server) mayBegin(ctx context.Context) error {
+	if err := s.agreed.known(ctx); err != nil {
+		return err
+	}
+	return web.Problem(s.stock.Compare(ctx))
+}
+
+// newWaits gives the reader of reasons what it works with.
+func newWaits(s *Server) *waits.Reader {
+	q := s.queue
+	return &waits.Reader{Explaining: q.Read.Jobs, Deferring: q.Read.Waits, Tasks: q.Read.Tasks,
+		Jobs: q.Read.Jobs, Estimates: q.Hub.Estimates, Stock: s.stock, Now: s.clock,
+		Book: s.calendar.Book}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
@@ -12,11 +11,12 @@ import (
 	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/web"
 )
 
 type (
 	nextInput struct {
-		Asked
+		web.Asked
 		Task string `path:"task"`
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body *api.NextRequest
@@ -30,21 +30,20 @@ type rollRoutes struct {
 	log   hclog.Logger
 }
 
-func (s rollRoutes) routes(api huma.API) {
+func (s rollRoutes) Routes(api huma.API) {
 	const rollout = "/v1/tasks/{task}/rollout"
-	huma.Register(api, operation(http.MethodGet, "/v1/rollouts",
+	huma.Register(api, web.Get("/v1/rollouts",
 		"List tasks with a rule or waves on their way"), s.rollouts)
-	huma.Register(api, operation(http.MethodPost, rollout+"/stop",
-		"Let no further job of a task begin"), s.stopRollout)
-	huma.Register(api, operation(http.MethodPost, rollout+"/next",
+	huma.Register(api, web.Post(rollout+"/stop", "Let no further job of a task begin"), s.stopRollout)
+	huma.Register(api, web.Post(rollout+"/next",
 		"Let a task go on, or open its next wave"), s.nextRollout)
 }
 
 // rollouts answers GET /v1/rollouts.
-func (s rollRoutes) rollouts(ctx context.Context, _ *nothing) (*tasksOutput, error) {
+func (s rollRoutes) rollouts(ctx context.Context, _ *web.Nothing) (*tasksOutput, error) {
 	ids, err := s.queue.Orders.Rollouts.Rollouts(ctx)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	list := []jobs.TaskInfo{}
 	for _, id := range ids {
@@ -53,7 +52,7 @@ func (s rollRoutes) rollouts(ctx context.Context, _ *nothing) (*tasksOutput, err
 			continue
 		}
 		if err != nil {
-			return nil, problem(err)
+			return nil, web.Problem(err)
 		}
 		if t.State != jobs.TaskEnded {
 			list = append(list, t)
@@ -64,16 +63,16 @@ func (s rollRoutes) rollouts(ctx context.Context, _ *nothing) (*tasksOutput, err
 
 // stopRollout lets no further job of a task begin.
 func (s rollRoutes) stopRollout(ctx context.Context, in *taskOrder) (*rolledOutput, error) {
-	g, wrong := in.reasoned("stopped")
+	g, wrong := in.Reasoned("stopped")
 	id, err := jobs.ParseTaskID(in.Task)
-	if wrong = append(wrong, mistakes("path.task", err)...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+	if wrong = append(wrong, web.Mistakes("path.task", err)...); len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
 	}
-	did, err := s.queue.Orders.Rollouts.StopTask(ctx, id, g.note())
+	did, err := s.queue.Orders.Rollouts.StopTask(ctx, id, g.Note())
 	if err != nil {
 		return nil, s.noRollout(ctx, id, err)
 	}
-	logOrder(s.log, "rollout stopped", g, "task", id, "already", did.Already)
+	web.LogOrder(s.log, "rollout stopped", g, "task", id, "already", did.Already)
 	return &rolledOutput{did}, nil
 }
 
@@ -83,34 +82,35 @@ func (s rollRoutes) nextRollout(ctx context.Context, in *nextInput) (*rolledOutp
 	if in.Body != nil {
 		b = *in.Body
 	}
-	g, wrong := Order{Asked: in.Asked, User: in.User, Body: &b.OrderRequest}.reasoned("let go on")
+	g, wrong := web.Order{Asked: in.Asked, User: in.User, Body: &b.OrderRequest}.Reasoned("let go on")
 	id, err := jobs.ParseTaskID(in.Task)
-	if wrong = append(wrong, mistakes("path.task", err)...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+	if wrong = append(wrong, web.Mistakes("path.task", err)...); len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
 	}
 	t, err := s.queue.Read.Tasks.Task(ctx, id)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	ask, bad := jobs.RolloutAsk{MaxFailed: b.MaxFailed}.Resolve(t.Total)
 	for _, m := range bad {
-		wrong = append(wrong, mistakes("body."+m.Field, m.Err)...)
+		wrong = append(wrong, web.Mistakes("body."+m.Field, m.Err)...)
 	}
 	if b.Wave > 0 {
 		already, err := t.MayOpen(b.Wave)
-		wrong = append(wrong, mistakes("body.wave", err)...)
+		wrong = append(wrong, web.Mistakes("body.wave", err)...)
 		if already && len(wrong) == 0 {
 			return &rolledOutput{jobs.Rolled{Task: id, Already: true, Failed: t.Rollout.Failed,
 				Wave: b.Wave}}, nil
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
-	did, err := s.queue.Orders.Rollouts.GoOn(ctx, id, ask.MaxFailed, g.note())
+	did, err := s.queue.Orders.Rollouts.GoOn(ctx, id, ask.MaxFailed, g.Note())
 	if errors.Is(err, queue.ErrSpent) {
-		return nil, refusal([]error{mistake("body.max_failed", "%d of %d have failed already: say how "+
-			"many may fail in all, %d or more", did.Failed, t.Total, did.Failed)})
+		return nil, web.Refusal([]error{web.Mistake("body.max_failed",
+			"%d of %d have failed already: say how "+
+				"many may fail in all, %d or more", did.Failed, t.Total, did.Failed)})
 	}
 	if err != nil {
 		return nil, s.noRollout(ctx, id, err)
@@ -119,7 +119,7 @@ func (s rollRoutes) nextRollout(ctx context.Context, in *nextInput) (*rolledOutp
 		did.Early = t.Early() // as it stood before the order; a budget is an order by itself
 	}
 	did.Wave = b.Wave
-	logOrder(s.log, "rollout goes on", g, "task", id, "already", did.Already, "was", did.Was)
+	web.LogOrder(s.log, "rollout goes on", g, "task", id, "already", did.Already, "was", did.Was)
 	return &rolledOutput{did}, nil
 }
 
@@ -130,5 +130,5 @@ func (s rollRoutes) noRollout(ctx context.Context, id jobs.TaskID, err error) er
 		return huma.Error404NotFound(fmt.Sprintf("task %s has no rule and no waves; `muster pause` and "+
 			"`muster cancel` stop any task", id))
 	}
-	return problem(err)
+	return web.Problem(err)
 }

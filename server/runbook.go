@@ -8,18 +8,36 @@ import (
 
 	"muster/api"
 	"muster/scripts"
+	"muster/server/web"
 )
 
 type (
 	runbookInput struct {
 		Runbook string `path:"runbook"`
 	}
-	runbookOutput struct{ Body api.RunbookDetail }
+	runbookOutput  struct{ Body api.RunbookDetail }
+	runbooksOutput struct{ Body api.RunbookList }
 )
 
+// runbookRoutes shows the runbooks.
+type runbookRoutes struct{ catalog func() *scripts.Catalog }
+
+func (s runbookRoutes) Routes(api huma.API) {
+	huma.Register(api, web.Get("/v1/runbooks", "List runbooks"), s.runbooks)
+	huma.Register(api, web.Get("/v1/runbooks/{runbook}", "Show a runbook"), s.runbook)
+}
+
+func (s runbookRoutes) runbooks(context.Context, *web.Nothing) (*runbooksOutput, error) {
+	out := &runbooksOutput{api.RunbookList{Runbooks: []api.Runbook{}}}
+	for _, r := range s.catalog().All() {
+		out.Body.Runbooks = append(out.Body.Runbooks, describe(r))
+	}
+	return out, nil
+}
+
 // runbook answers GET /v1/runbooks/{runbook}.
-func (s *Server) runbook(_ context.Context, in *runbookInput) (*runbookOutput, error) {
-	catalog := s.catalog.Load()
+func (s runbookRoutes) runbook(_ context.Context, in *runbookInput) (*runbookOutput, error) {
+	catalog := s.catalog()
 	r, err := catalog.Lookup(in.Runbook)
 	if err != nil {
 		return nil, huma.Error404NotFound(err.Error())

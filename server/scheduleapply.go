@@ -13,6 +13,7 @@ import (
 	"muster/jobs/queue/hub"
 	"muster/server/duties"
 	"muster/server/intake"
+	"muster/server/web"
 	"muster/windows"
 )
 
@@ -22,38 +23,39 @@ const schedulesMax = 2000
 
 // applySchedules adds what is new and changes what differs. Schedules that the files do not name
 // stay, unless they are pruned. All of it is done, or nothing.
-func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*appliedOutput,
+func (s scheduleRoutes) applySchedules(ctx context.Context,
+	in *applySchedulesInput) (*appliedOutput,
 	error) {
-	g, wrong := giverOf(in.Body.OrderRequest, "applied", in.who, in.User)
+	g, wrong := web.GiverOf(in.Body.OrderRequest, "applied", in.Caller(), in.User)
 	entries, err := windows.ParseSchedules(in.Body.Files, jobs.CheckRollout)
-	wrong = append(wrong, mistakes("body.files", err)...)
+	wrong = append(wrong, web.Mistakes("body.files", err)...)
 	if len(wrong) == 0 && len(entries) == 0 && !in.Body.All && len(in.Body.Customers) == 0 {
-		wrong = append(wrong, mistake("body.files", "no schedule is in there"))
+		wrong = append(wrong, web.Mistake("body.files", "no schedule is in there"))
 	}
 	for _, e := range entries {
-		wrong = append(wrong, openly(s.catalog.Load(), e.Name, e.Runbook)...)
+		wrong = append(wrong, openly(s.catalog(), e.Name, e.Runbook)...)
 	}
 	for try := 1; ; try++ {
 		p := applying{ApplySchedules: in.Body, giver: g}
-		if err := p.plan(ctx, s.queue.Hub, entries, wrong); err != nil {
+		if err := p.plan(ctx, s.hub, entries, wrong); err != nil {
 			return nil, err
 		}
 		if err := s.refuseTicks(ctx, &p, entries); err != nil {
-			return nil, problem(err)
+			return nil, web.Problem(err)
 		}
 		if in.Body.Check {
 			return &appliedOutput{p.out}, nil
 		}
-		err := s.queue.Hub.Schedules.ChangeSchedules(ctx, p.stamp, p.changes)
+		err := s.hub.Schedules.ChangeSchedules(ctx, p.stamp, p.changes)
 		if errors.Is(err, queue.ErrStale) && try < staleTries {
 			continue // whoever expects what was there before is refused now
 		}
 		if err != nil {
-			return nil, problem(err)
+			return nil, web.Problem(err)
 		}
 		for _, one := range p.out.Schedules {
 			if one.Change != api.Unchanged {
-				logOrder(s.log, "schedule "+string(one.Change), g, "schedule", one.Name)
+				web.LogOrder(s.log, "schedule "+string(one.Change), g, "schedule", one.Name)
 			}
 		}
 		return &appliedOutput{p.out}, nil
@@ -63,7 +65,7 @@ func (s *Server) applySchedules(ctx context.Context, in *applySchedulesInput) (*
 // applying is what an apply comes to, by the schedules that are there.
 type applying struct {
 	api.ApplySchedules
-	giver   giver
+	giver   web.Giver
 	stamp   string // of the schedules that it was worked out from
 	changes []hub.ScheduleChange
 	out     api.AppliedSchedules
@@ -75,18 +77,18 @@ func (p *applying) plan(ctx context.Context, q Hub, entries []windows.Entry,
 	// The stamp first: what is changed behind it makes what is read here stale.
 	stamp, now, err := q.Ticks.ScheduleStamp(ctx)
 	if err != nil {
-		return problem(err)
+		return web.Problem(err)
 	}
 	there, err := q.Schedules.Schedules(ctx)
 	if err != nil {
-		return problem(err)
+		return web.Problem(err)
 	}
 	sorted := sortOut(there, entries, p.Pruning)
 	wrong = append(append(wrong[:len(wrong):len(wrong)], sorted.wrong...), sorted.tooMany(entries)...)
 	if len(wrong) > 0 {
-		return refusal(wrong)
+		return web.Refusal(wrong)
 	}
-	if err := meets(api.Expected{Basis: p.Basis}, "schedules", sorted.basis, 0); err != nil {
+	if err := web.Meets(api.Expected{Basis: p.Basis}, "schedules", sorted.basis, 0); err != nil {
 		return err
 	}
 	p.stamp = stamp
@@ -114,7 +116,7 @@ func (p *applying) entry(e windows.Entry, was hub.Schedule, found bool, now time
 	one := api.AppliedSchedule{Name: e.Name, Change: api.Changed,
 		Differences: e.Differences(was.Entry)}
 	to := was.Schedule
-	to.Entry, to.By, to.Proven, to.At = e, p.giver.name, p.giver.proven, jobs.Time{Time: now}
+	to.Entry, to.By, to.Proven, to.At = e, p.giver.Name, p.giver.Proven, jobs.Time{Time: now}
 	to.Version++
 	switch {
 	case !found:
@@ -135,10 +137,12 @@ func (p *applying) entry(e windows.Entry, was hub.Schedule, found bool, now time
 }
 
 // refuseTicks says of each schedule why a tick at this moment would have no task.
-func (s *Server) refuseTicks(ctx context.Context, p *applying, entries []windows.Entry) error {
+func (s scheduleRoutes) refuseTicks(ctx context.Context, p *applying,
+	entries []windows.Entry) error {
 	for i, e := range entries {
-		_, wrong, err := s.intake.submits.Tick(ctx, intake.Ask{Body: request(e), Operator: p.giver.name,
-			Proven: p.giver.proven}, nil)
+		_, wrong, err := s.submits.intake.submits.Tick(ctx, intake.Ask{Body: request(e),
+			Operator: p.giver.Name,
+			Proven:   p.giver.Proven}, nil)
 		if err != nil {
 			return err
 		}
@@ -157,8 +161,9 @@ func (s sorting) tooMany(entries []windows.Entry) []error {
 	var wrong []error
 	for owner, n := range count {
 		if n += s.stay[owner]; n > schedulesMax {
-			wrong = append(wrong, mistake("body.files", "%s would have %d schedules, %d of them in force "+
-				"already and not in the files: at most %d; a schedule can be for many hosts, see `on`",
+			wrong = append(wrong, web.Mistake("body.files",
+				"%s would have %d schedules, %d of them in force "+
+					"already and not in the files: at most %d; a schedule can be for many hosts, see `on`",
 				ownerOf(owner), n, s.stay[owner], schedulesMax))
 		}
 	}

@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/hub"
+	"muster/scripts"
+	"muster/server/web"
 	"muster/windows"
 )
 
@@ -27,7 +29,7 @@ type ScheduleBook interface {
 
 type (
 	applySchedulesInput struct {
-		Asked
+		web.Asked
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body api.ApplySchedules
 	}
@@ -40,7 +42,7 @@ type (
 		Schedule string `path:"schedule"`
 	}
 	scheduleOrder struct {
-		Order
+		web.Order
 		Schedule string `path:"schedule"`
 	}
 	ticksInput struct {
@@ -50,33 +52,39 @@ type (
 		From  string `query:"from" doc:"RFC 3339; now if not given"`
 	}
 	runScheduleInput struct {
-		Asked
+		web.Asked
 		Schedule string `path:"schedule"`
 		User     string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body     *api.RunSchedule
 	}
 )
 
-func (s *Server) registerSchedules(api huma.API) {
-	const one = "/v1/schedules/{schedule}"
-	get := func(path, what string) huma.Operation { return operation(http.MethodGet, path, what) }
-	post := func(path, what string) huma.Operation { return operation(http.MethodPost, path, what) }
+// scheduleRoutes answers questions and orders about schedules.
+type scheduleRoutes struct {
+	hub     Hub
+	submits submitRoutes
+	catalog func() *scripts.Catalog
+	log     hclog.Logger
+	whole   func(context.Context) error // see web.WhileAgreed
+}
 
-	apply := post("/v1/schedules", "Add and change schedules, or tell what that would do")
-	apply.MaxBodyBytes = submitMax
-	huma.Register(api, apply, whileAgreed(s.agreedWhole, s.applySchedules))
-	huma.Register(api, get("/v1/schedules", "List schedules"), s.schedules)
-	huma.Register(api, get(one, "Show a schedule"), s.schedule)
-	huma.Register(api, get(one+"/next", "List the ticks ahead"), s.nextTicks)
-	run := post(one+"/run", "Submit the task of a schedule now")
+func (s scheduleRoutes) Routes(api huma.API) {
+	const one = "/v1/schedules/{schedule}"
+	apply := web.Post("/v1/schedules", "Add and change schedules, or tell what that would do")
+	apply.MaxBodyBytes = web.SubmitMax
+	huma.Register(api, apply, web.WhileAgreed(s.whole, s.applySchedules))
+	huma.Register(api, web.Get("/v1/schedules", "List schedules"), s.schedules)
+	huma.Register(api, web.Get(one, "Show a schedule"), s.schedule)
+	huma.Register(api, web.Get(one+"/next", "List the ticks ahead"), s.nextTicks)
+	run := web.Post(one+"/run", "Submit the task of a schedule now")
 	run.DefaultStatus = http.StatusCreated
 	huma.Register(api, run, s.runSchedule)
-	huma.Register(api, post(one+"/pause", "Pause a schedule"),
-		whileAgreed(s.agreedWhole, s.pauseSchedule))
-	huma.Register(api, post(one+"/resume", "Resume a schedule"),
-		whileAgreed(s.agreedWhole, s.resumeSchedule))
-	huma.Register(api, post(one+"/remove", "Remove a schedule"),
-		whileAgreed(s.agreedWhole, s.removeSchedule))
+	huma.Register(api, web.Post(one+"/pause", "Pause a schedule"),
+		web.WhileAgreed(s.whole, s.pauseSchedule))
+	huma.Register(api, web.Post(one+"/resume", "Resume a schedule"),
+		web.WhileAgreed(s.whole, s.resumeSchedule))
+	huma.Register(api, web.Post(one+"/remove", "Remove a schedule"),
+		web.WhileAgreed(s.whole, s.removeSchedule))
 }
 
 // surprises are what may be otherwise than whoever wrote a schedule expects.
@@ -92,10 +100,10 @@ func surprises(e windows.Entry, now time.Time) []string {
 const staleTries = 5
 
 // changeSchedule changes a schedule as f says of what there is, if f wants that.
-func (s *Server) changeSchedule(ctx context.Context, name string,
+func (s scheduleRoutes) changeSchedule(ctx context.Context, name string,
 	f func(was hub.Schedule, found bool) (jobs.Schedule, bool)) error {
 	for try := 1; ; try++ {
-		was, err := s.queue.Hub.Schedules.Schedule(ctx, name)
+		was, err := s.hub.Schedules.Schedule(ctx, name)
 		found := !errors.Is(err, queue.ErrNotFound)
 		if err != nil && found {
 			return err
@@ -104,7 +112,7 @@ func (s *Server) changeSchedule(ctx context.Context, name string,
 		if !do {
 			return nil
 		}
-		err = s.queue.Hub.Schedules.ChangeSchedule(ctx, was, to)
+		err = s.hub.Schedules.ChangeSchedule(ctx, was, to)
 		if !errors.Is(err, queue.ErrStale) || try == staleTries {
 			return err
 		}
@@ -123,14 +131,14 @@ func nextTick(s jobs.Schedule, now time.Time) jobs.Time {
 	return jobs.Time{}
 }
 
-func (s *Server) schedules(ctx context.Context, _ *nothing) (*schedulesOutput, error) {
-	list, err := s.queue.Hub.Schedules.Schedules(ctx)
+func (s scheduleRoutes) schedules(ctx context.Context, _ *web.Nothing) (*schedulesOutput, error) {
+	list, err := s.hub.Schedules.Schedules(ctx)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
-	_, now, err := s.queue.Hub.Ticks.ScheduleStamp(ctx)
+	_, now, err := s.hub.Ticks.ScheduleStamp(ctx)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	out := &schedulesOutput{api.ScheduleList{Schedules: make([]api.ScheduleInfo, 0, len(list))}}
 	for _, one := range list {
@@ -148,20 +156,21 @@ func scheduleInfo(q hub.Schedule, now time.Time) api.ScheduleInfo {
 }
 
 // find reads a schedule, and the time.
-func (s *Server) findSchedule(ctx context.Context, name string) (hub.Schedule, time.Time, error) {
-	q, err := s.queue.Hub.Schedules.Schedule(ctx, name)
+func (s scheduleRoutes) findSchedule(ctx context.Context, name string) (hub.Schedule, time.Time,
+	error) {
+	q, err := s.hub.Schedules.Schedule(ctx, name)
 	if err != nil {
 		return q, time.Time{}, noSchedule(err, name)
 	}
-	_, now, err := s.queue.Hub.Ticks.ScheduleStamp(ctx)
-	return q, now, problem(err)
+	_, now, err := s.hub.Ticks.ScheduleStamp(ctx)
+	return q, now, web.Problem(err)
 }
 
 func noSchedule(err error, name string) error {
-	return notThere(err, "there is no schedule %q; `muster schedules ls` lists them", name)
+	return web.NotThere(err, "there is no schedule %q; `muster schedules ls` lists them", name)
 }
 
-func (s *Server) schedule(ctx context.Context, in *scheduleName) (*scheduleOutput, error) {
+func (s scheduleRoutes) schedule(ctx context.Context, in *scheduleName) (*scheduleOutput, error) {
 	q, now, err := s.findSchedule(ctx, in.Schedule)
 	if err != nil {
 		return nil, err
@@ -169,20 +178,21 @@ func (s *Server) schedule(ctx context.Context, in *scheduleName) (*scheduleOutpu
 	return &scheduleOutput{scheduleInfo(q, now)}, nil
 }
 
-func (s *Server) nextTicks(ctx context.Context, in *ticksInput) (*ticksOutput, error) {
+func (s scheduleRoutes) nextTicks(ctx context.Context, in *ticksInput) (*ticksOutput, error) {
 	q, from, err := s.findSchedule(ctx, in.Schedule)
 	if err != nil {
 		return nil, err
 	}
 	if in.From != "" {
 		if from, err = time.Parse(time.RFC3339, in.From); err != nil {
-			return nil, refusal([]error{mistake("query.from", "%q: want a time as 2026-12-01T02:00:00Z",
-				clip(in.From))})
+			return nil, web.Refusal([]error{web.Mistake("query.from",
+				"%q: want a time as 2026-12-01T02:00:00Z",
+				web.Clip(in.From))})
 		}
 	}
 	times, err := q.Entry.Schedule()
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	out := &ticksOutput{api.TickList{Schedule: q.Name, Zone: q.Zone, Ticks: []api.Tick{},
 		Jitter: times.Offset(q.Name).Round(time.Second).Seconds(), Stands: stands(q.Schedule)}}
@@ -208,7 +218,8 @@ func stands(s jobs.Schedule) string {
 }
 
 // runSchedule submits what a schedule would submit at a tick, for who asks.
-func (s *Server) runSchedule(ctx context.Context, in *runScheduleInput) (*submitOutput, error) {
+func (s scheduleRoutes) runSchedule(ctx context.Context, in *runScheduleInput) (*submitOutput,
+	error) {
 	q, _, err := s.findSchedule(ctx, in.Schedule)
 	if err != nil {
 		return nil, err
@@ -217,24 +228,27 @@ func (s *Server) runSchedule(ctx context.Context, in *runScheduleInput) (*submit
 	if in.Body != nil {
 		b.ID, b.As = in.Body.ID, in.Body.As
 	}
-	return s.submit(ctx, &submitInput{Asked: in.Asked, User: in.User, Body: b, schedule: q.Name})
+	return s.submits.submit(ctx, &submitInput{Asked: in.Asked, User: in.User, Body: b,
+		schedule: q.Name})
 }
 
-func (s *Server) pauseSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput, error) {
+func (s scheduleRoutes) pauseSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput,
+	error) {
 	return s.turnSchedule(ctx, in, "paused")
 }
 
-func (s *Server) resumeSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput, error) {
+func (s scheduleRoutes) resumeSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput,
+	error) {
 	return s.turnSchedule(ctx, in, "resumed")
 }
 
 // turnSchedule pauses a schedule, or ends that. Ticks that pass meanwhile are not
 // missed: they are not made up for. A pause that stands already keeps its reason.
-func (s *Server) turnSchedule(ctx context.Context, in *scheduleOrder, done string) (
+func (s scheduleRoutes) turnSchedule(ctx context.Context, in *scheduleOrder, done string) (
 	*scheduleOutput, error) {
-	g, wrong := in.giver(done)
+	g, wrong := in.Giver(done)
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
 	_, now, err := s.findSchedule(ctx, in.Schedule)
 	if err != nil {
@@ -246,41 +260,32 @@ func (s *Server) turnSchedule(ctx context.Context, in *scheduleOrder, done strin
 		to := was.Schedule
 		already = pause == (was.Paused != "")
 		if to.Paused = ""; pause {
-			to.Paused = g.note()
+			to.Paused = g.Note()
 		} else {
 			to.Since = jobs.Time{Time: now}
 		}
 		return to, found && !already
 	}
 	if err := s.changeSchedule(ctx, in.Schedule, change); err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
-	logOrder(s.log, "schedule "+done, g, "schedule", in.Schedule, "already", already)
+	web.LogOrder(s.log, "schedule "+done, g, "schedule", in.Schedule, "already", already)
 	return s.schedule(ctx, &scheduleName{in.Schedule})
 }
 
-func (s *Server) removeSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput, error) {
-	g, wrong := in.giver("removed")
+func (s scheduleRoutes) removeSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput,
+	error) {
+	g, wrong := in.Giver("removed")
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
 	q, now, err := s.findSchedule(ctx, in.Schedule)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.queue.Hub.Schedules.RemoveSchedule(ctx, q); err != nil {
-		return nil, problem(err)
+	if err := s.hub.Schedules.RemoveSchedule(ctx, q); err != nil {
+		return nil, web.Problem(err)
 	}
-	logOrder(s.log, "schedule removed", g, "schedule", in.Schedule)
+	web.LogOrder(s.log, "schedule removed", g, "schedule", in.Schedule)
 	return &scheduleOutput{scheduleInfo(q, now)}, nil
-}
-
-// dutyList is who has which duty. It is a hint for people, so that it cannot be
-// read is not worth a refusal.
-func (s *Server) dutyList(ctx context.Context) []jobs.Duty {
-	list, err := s.queue.Hub.Duties.Leaders(ctx)
-	if err != nil {
-		s.log.Debug("duties cannot be listed", "error", err)
-	}
-	return slices.Concat([]jobs.Duty{}, list)
 }

@@ -6,18 +6,46 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"muster/history"
 	"muster/jobs/queue"
+	"muster/server/historian"
 	"muster/server/metrics"
+	"muster/server/stock"
+	"muster/server/web"
 )
 
 // scrapeTimeout bounds what a scrape waits for Redis.
 const scrapeTimeout = 3 * time.Second
 
+// scraper answers Prometheus.
+type scraper struct {
+	queue   Stores
+	stock   *stock.Store
+	history *history.Store // nil: none
+	trouble *historian.Trouble
+	streams *streams
+	meters  *metrics.Meters
+}
+
+func (s scraper) Routes(api huma.API) {
+	huma.Register(api, web.Raw(web.Get("/metrics", "Metrics for Prometheus"),
+		"text/plain"),
+		func(context.Context, *web.Nothing) (*huma.StreamResponse, error) {
+			return &huma.StreamResponse{Body: func(ctx huma.Context) {
+				r, w := humago.Unwrap(ctx)
+				s.serveMetrics(w, r)
+			}}, nil
+		})
+}
+
 // serveMetrics answers a scrape: the own counters, and what Redis says now.
-func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
+func (s scraper) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), scrapeTimeout)
 	defer cancel()
-	now := metrics.State{Hosts: -1, Refused: s.stock.Refused(), Streams: s.streams.Load()}
+	now := metrics.State{Hosts: -1, Refused: s.stock.Refused(), Streams: s.streams.count.Load()}
 	if stock, err := s.stock.Get(); err == nil {
 		now.Hosts = stock.Len()
 	}
@@ -34,9 +62,9 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	s.meters.Serve(w, r, now)
 }
 
-func (s *Server) historyNow(ctx context.Context) *metrics.History {
+func (s scraper) historyNow(ctx context.Context) *metrics.History {
 	h := &metrics.History{Trouble: s.trouble.Words() != ""}
-	a, err := s.awayHistory(ctx)
+	a, err := awayHistory(ctx, s.queue, s.history)
 	if h.Known, h.Away = err == nil, a != nil; a != nil {
 		h.Backlog = map[string]float64{}
 		for _, u := range a.Streams {

@@ -3,6 +3,7 @@ package server
 import (
 	"muster/internal/wording"
 	"muster/scripts"
+	"muster/server/web"
 )
 
 // openly refuses a schedule whose runbook has secrets: what it asks for is kept in the open.
@@ -11,7 +12,7 @@ func openly(c *scripts.Catalog, schedule, runbook string) []error {
 	if err != nil || len(r.SecretArguments()) == 0 {
 		return nil
 	}
-	return []error{mistake("body.files", "schedule %s: the runbook %s has secret arguments (%s), "+
+	return []error{web.Mistake("body.files", "schedule %s: the runbook %s has secret arguments (%s), "+
 		"and what a schedule asks with is kept in the open: have the step read it from a file of the "+
 		"host, or run it with muster run", schedule, runbook, wording.Join(r.SecretArguments(), ", "))}
 }

@@ -17,10 +17,12 @@ import (
 	"muster/history"
 	"muster/internal/seal"
 	"muster/scripts"
+	"muster/server/calendar"
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/metrics"
 	"muster/server/stock"
+	"muster/server/web"
 )
 
 // Deps is what a server works with.
@@ -41,9 +43,6 @@ type Deps struct {
 // The bounds of an HTTP exchange. Streams lift theirs and bound each write.
 const (
 	headerTimeout = 10 * time.Second
-	bodyTimeout   = time.Minute
-	// answerTimeout is more than a client may wait for a task to change.
-	answerTimeout = waitMax + 30*time.Second
 	idleTimeout   = 2 * time.Minute
 	headerMax     = 64 << 10        // bytes
 	stopTimeout   = 5 * time.Second // for requests under way when the server stops
@@ -57,12 +56,12 @@ type Server struct {
 	intake  requests
 	catalog atomic.Pointer[scripts.Catalog]
 	hostbook
-	times   times
-	meters  *metrics.Meters
-	streams atomic.Int64 // open now
-	handler http.Handler
-	now     func() time.Time
-	chance  func() uint16
+	calendar *calendar.Calendar
+	meters   *metrics.Meters
+	streams  *streams
+	handler  http.Handler
+	now      func() time.Time
+	chance   func() uint16
 
 	chronicle
 	tending
@@ -79,7 +78,7 @@ type hostbook struct {
 type chronicle struct {
 	history *history.Store // nil: none
 	trouble historian.Trouble
-	agreed  agreedWatch
+	agreed  *agreement
 }
 
 // tending are the duties that the API asks, too.
@@ -88,9 +87,8 @@ type tending struct {
 	chainDuty *duties.Chains
 }
 
-// presence is where a server listens, whether it does, and whom it keeps out.
+// presence is where a server listens, and whether it does.
 type presence struct {
-	door     *keptOut
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
 	stopping chan struct{} // closed when it stops: what waits answers now
@@ -113,13 +111,14 @@ func New(cfg Config, d Deps) (*Server, error) {
 		chance:   func() uint16 { return uint16(rand.Uint32()) },
 		presence: presence{ready: make(chan struct{}), stopping: make(chan struct{})}}
 	s.stock = stock.NewStore(stock.Needs{Source: d.Inventory, Publishing: d.Queue.Hub.Inventory,
-		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log,
-		Now: func() time.Time { return s.now() }})
+		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log, Now: s.clock})
 	s.look = stock.NewLooker(s.stock, d.Queue.Hub.Drains, d.Queue.Hub.Facts, d.Queue.Read.Jobs)
+	s.agreed = &agreement{kept: d.Queue.Hub.Agreed, history: d.History, log: d.Log, now: s.clock}
+	s.calendar = &calendar.Calendar{Times: d.Queue.Hub.Times.Texts, Stock: s.stock,
+		Catalog: s.catalog.Load, Now: s.clock}
+	s.streams = &streams{queue: d.Queue, until: web.Waiter{Stopping: s.stopping}, now: s.clock}
 	s.intake = newRequests(s, d)
 	s.tend, s.chainDuty = newTend(s), newChains(s)
-	s.times.why = newWaits(s)
-	s.door = newKeptOut(d.Log, s.meters)
 	s.catalog.Store(d.Catalog)
 	var err error
 	s.handler, err = s.routes()
@@ -188,7 +187,7 @@ func (s *Server) announce(ctx context.Context, list []net.Listener) {
 func (s *Server) serve(ctx context.Context, list []net.Listener) error {
 	h := &http.Server{ConnContext: withPeer,
 		Handler: s.handler, ReadHeaderTimeout: headerTimeout,
-		ReadTimeout: answerTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
+		ReadTimeout: web.AnswerTimeout, WriteTimeout: web.AnswerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: headerMax,
 		ErrorLog:       s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})}
 	ended := make(chan error, len(list))

@@ -7,12 +7,15 @@ import (
 	"strings"
 
 	"muster/jobs"
+	"muster/server/stock"
+	"muster/server/web"
 )
 
 // noNode says of the zones of a task that no node begins anything there. Without a task it is
 // about those zones of which everybody should hear.
-func (s *Server) noNode(ctx context.Context, task string) (map[string]string, error) {
-	staff, err := s.queue.Hub.Nodes.Staff(ctx)
+func noNode(ctx context.Context, q Stores, hosts *stock.Store, task string) (map[string]string,
+	error) {
+	staff, err := q.Hub.Nodes.Staff(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -20,9 +23,9 @@ func (s *Server) noNode(ctx context.Context, task string) (map[string]string, er
 	if task != "" {
 		id, err := jobs.ParseTaskID(task)
 		if err != nil {
-			return nil, refusal(mistakes("query.task", err))
+			return nil, web.Refusal(web.Mistakes("query.task", err))
 		}
-		t, err := s.queue.Read.Tasks.Task(ctx, id)
+		t, err := q.Read.Tasks.Task(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +37,7 @@ func (s *Server) noNode(ctx context.Context, task string) (map[string]string, er
 		return out, nil
 	}
 	for zone, z := range staff {
-		if z.Alarming(s.stock.HasZone(zone)) {
+		if z.Alarming(hosts.HasZone(zone)) {
 			out[zone] = z.Missing()
 		}
 	}
@@ -42,8 +45,8 @@ func (s *Server) noNode(ctx context.Context, task string) (map[string]string, er
 }
 
 // unstaffed says in health which zones have no node; empty: none that should have one.
-func (s *Server) unstaffed(ctx context.Context) string {
-	missing, err := s.noNode(ctx, "")
+func (s wellbeing) unstaffed(ctx context.Context) string {
+	missing, err := noNode(ctx, s.queue, s.stock, "")
 	if err != nil {
 		return "" // Redis that is away is said already
 	}

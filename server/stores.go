@@ -8,6 +8,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/read"
+	"muster/server/calendar"
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/stock"
@@ -69,7 +70,7 @@ type Hub struct {
 	Drains    Drains
 	Inventory stock.Publishing
 	Members   Membership
-	Times     Times
+	Times     Timetables
 	Moves     duties.Moves
 	Estimates Estimates
 	Agreed    AgreedKept
@@ -78,6 +79,14 @@ type Hub struct {
 	Schedules ScheduleBook
 	Ticks     duties.Ticks
 	Tokens    Tokens
+}
+
+// Timetables are the handles for the timetable: its texts, what workers read of it, and the time
+// zone data by which each server reads it.
+type Timetables struct {
+	Texts    calendar.Times
+	Excerpts duties.Excerpts
+	Zones    Zoning
 }
 
 // Care are the handles that keep the queue in order.
@@ -218,4 +227,9 @@ type Estimates interface {
 	Estimates(ctx context.Context, fields []string) (map[string]jobs.Estimate, error)
 	SaveEstimates(ctx context.Context, list map[string]string) error
 	ReplaceEstimates(ctx context.Context, list map[string]string) error
+}
+
+// Zoning tells other servers of this one's time zone data, and returns theirs.
+type Zoning interface {
+	SayZones(ctx context.Context, server, data string) (map[string]string, error)
 }

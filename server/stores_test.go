@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"muster/server"
+	"muster/server/calendar"
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/stock"
@@ -32,7 +33,9 @@ type everything interface {
 	server.Drains
 	stock.Publishing
 	server.Membership
-	server.Times
+	calendar.Times
+	duties.Excerpts
+	server.Zoning
 	duties.Moves
 	server.Estimates
 	server.AgreedKept
@@ -60,8 +63,9 @@ func stores(q everything) server.Stores {
 		Orders: server.Orders{Switches: q, Halts: q, Gates: q, Exclusion: q, Rollouts: q, Waves: q,
 			Asks: q},
 		Submit: server.Entries{Submits: q, Cancels: q, Retries: q},
-		Hub: server.Hub{Nodes: q, Duties: q, Facts: q, Drains: q, Inventory: q, Members: q, Times: q,
-			Moves: q, Estimates: q, Agreed: q, Chains: q, ChainDuty: q, Schedules: q, Ticks: q,
+		Hub: server.Hub{Nodes: q, Duties: q, Facts: q, Drains: q, Inventory: q, Members: q,
+			Times: server.Timetables{Texts: q, Excerpts: q, Zones: q}, Moves: q,
+			Estimates: q, Agreed: q, Chains: q, ChainDuty: q, Schedules: q, Ticks: q,
 			Tokens: q},
 		Care: server.Care{Zones: q, Fsck: q, History: q, Outages: q, Backlogs: q, Debts: q,
 			Recall: q},

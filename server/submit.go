@@ -6,11 +6,14 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
 	"muster/jobs"
 	"muster/server/duties"
 	"muster/server/intake"
+	"muster/server/metrics"
+	"muster/server/web"
 )
 
 // The results of a submit, as they are counted.
@@ -22,7 +25,7 @@ const (
 )
 
 type submitInput struct {
-	Asked
+	web.Asked
 	User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 	Body api.Submit
 
@@ -34,8 +37,30 @@ type submitOutput struct {
 	Body   api.Submitted
 }
 
+// submitRoutes takes tasks, does jobs of tasks again, and cancels them.
+type submitRoutes struct {
+	intake  requests
+	find    finder
+	chains  chainRoutes
+	cancels Cancels
+	meters  *metrics.Meters
+	log     hclog.Logger
+}
+
+func (s submitRoutes) Routes(api huma.API) {
+	submit := web.Post("/v1/tasks", "Submit a task")
+	submit.MaxBodyBytes, submit.DefaultStatus = web.SubmitMax, http.StatusCreated
+	huma.Register(api, submit, s.submit)
+	cancel := web.Post("/v1/tasks/{task}/cancel", "Cancel a task, or some of its jobs")
+	cancel.MaxBodyBytes = web.SubmitMax
+	huma.Register(api, cancel, s.cancel)
+	retry := web.Post("/v1/tasks/{task}/retry", "Do jobs of a task again, as a new task")
+	retry.DefaultStatus = http.StatusCreated
+	huma.Register(api, retry, s.retry)
+}
+
 // submit answers POST /v1/tasks.
-func (s *Server) submit(ctx context.Context, in *submitInput) (*submitOutput, error) {
+func (s submitRoutes) submit(ctx context.Context, in *submitInput) (*submitOutput, error) {
 	out, result, err := s.accept(ctx, in)
 	if in.Body.DryRun {
 		return out, err
@@ -50,10 +75,10 @@ func (s *Server) submit(ctx context.Context, in *submitInput) (*submitOutput, er
 }
 
 // accept hands a submit over, and returns its answer with the result to count.
-func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, string, error) {
-	name, proven, err := operator(in.who, in.Body.As, in.User)
+func (s submitRoutes) accept(ctx context.Context, in *submitInput) (*submitOutput, string, error) {
+	name, proven, err := web.Operator(in.Caller(), in.Body.As, in.User)
 	a, err := s.intake.submits.Submit(ctx, intake.Ask{Body: in.Body, Operator: name, Proven: proven,
-		Wrong: mistakes("body.as", err), Schedule: in.schedule})
+		Wrong: web.Mistakes("body.as", err), Schedule: in.schedule})
 	out := &submitOutput{http.StatusCreated, a.Submitted}
 	result := resultAccepted
 	if a.Known {
@@ -68,10 +93,10 @@ func (s *Server) accept(ctx context.Context, in *submitInput) (*submitOutput, st
 		out.Body.Follows = duties.InfoOf(*a.Chain, jobs.ChainSeen{})
 	case a.Follows != "":
 		var info jobs.ChainInfo
-		info, err = s.chainInfo(ctx, a.Follows)
+		info, err = s.chains.info(ctx, a.Follows)
 		out.Body.Follows = &info
 	}
-	if err = problem(err); err != nil {
+	if err = web.Problem(err); err != nil {
 		return nil, resultOf(err), err
 	}
 	return out, result, nil

@@ -8,6 +8,8 @@ import (
 	"muster/api"
 	"muster/jobs"
 	"muster/server/fold"
+	"muster/server/stock"
+	"muster/server/web"
 )
 
 type (
@@ -20,22 +22,22 @@ type (
 
 // summary folds the jobs of a task that have ended. It reads every output once and
 // keeps only its hash, and an excerpt of each group.
-func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput, error) {
-	t, past, err := s.taskAt(ctx, in.Task)
+func (s tellRoutes) summary(ctx context.Context, in *summaryInput) (*summaryOutput, error) {
+	t, past, err := s.find.at(ctx, in.Task)
 	if err != nil {
 		return nil, err
 	}
 	if past {
 		sum, err := s.pastSummary(ctx, t, in.Excerpt)
 		if err != nil {
-			return nil, problem(err)
+			return nil, web.Problem(err)
 		}
 		return &summaryOutput{sum}, nil
 	}
 	f := fold.New(in.Excerpt)
-	gates, later := 0, s.times.why.Awaits(ctx)
-	waiting := s.times.why.Lacks(later)
-	err = s.queue.Read.Jobs.EachJob(ctx, t.Task, 0, jobsMax, func(chunk []jobs.JobInfo) error {
+	gates, later := 0, s.why.Awaits(ctx)
+	waiting := s.why.Lacks(later)
+	err = s.find.read.Jobs.EachJob(ctx, t.Task, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if j.Gate != nil && j.Gate.Answer == "" {
 				gates++
@@ -46,29 +48,54 @@ func (s *Server) summary(ctx context.Context, in *summaryInput) (*summaryOutput,
 		}
 		ended := slices.DeleteFunc(chunk, func(j jobs.JobInfo) bool { return j.State != jobs.Ended })
 		for part := range slices.Chunk(ended, fold.OutputsMax) {
-			outputs, err := s.outputs(ctx, t.Zones, ids(part))
+			outputs, err := s.groups.outputs(ctx, t.Zones, ids(part))
 			if err != nil {
 				return err
 			}
 			for _, j := range part {
-				f.Add(j, outputs[j.ID], s.stock.Address(j.Host))
+				f.Add(j, outputs[j.ID], s.groups.stock.Address(j.Host))
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
-	groups, err := s.showGroups(ctx, t.Zones, f)
+	groups, err := s.groups.show(ctx, t.Zones, f)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	return &summaryOutput{api.Summary{Task: t, Groups: groups, AtGates: gates, Waits: waiting.List(),
 		Awaits: later.List()}}, nil
 }
 
-// showGroups shows the biggest groups of a folder, and one for the rest.
-func (s *Server) showGroups(ctx context.Context, zones []string, f *fold.Folder) ([]api.Alike,
+// pastSummary folds the jobs of a task that history has.
+func (s tellRoutes) pastSummary(ctx context.Context, t jobs.TaskInfo, excerpt int) (api.Summary,
+	error) {
+	list, err := s.find.pastJobs(ctx, t.Task)
+	if err != nil {
+		return api.Summary{}, err
+	}
+	f := fold.New(excerpt)
+	for _, j := range list {
+		said, err := s.find.history.Output(ctx, j.ID)
+		if err != nil {
+			return api.Summary{}, err
+		}
+		f.Add(j, said, s.groups.stock.Address(j.Host))
+	}
+	groups, err := s.groups.show(ctx, nil, f)
+	return api.Summary{Task: t, Groups: groups}, err
+}
+
+// groupReader reads the outputs that a summary compares and shows.
+type groupReader struct {
+	said  Outputs
+	stock *stock.Store
+}
+
+// show shows the biggest groups of a folder, and one for the rest.
+func (s groupReader) show(ctx context.Context, zones []string, f *fold.Folder) ([]api.Alike,
 	error) {
 	return f.Groups(fold.GroupsMax, func(missing []jobs.ID) (map[jobs.ID][]byte, error) {
 		return s.outputs(ctx, zones, missing)
@@ -77,11 +104,11 @@ func (s *Server) showGroups(ctx context.Context, zones []string, f *fold.Folder)
 
 // outputs reads what the hosts of some jobs said, as it is compared. A job does not tell its zone,
 // and a look where there is nothing costs little.
-func (s *Server) outputs(ctx context.Context, zones []string,
+func (s groupReader) outputs(ctx context.Context, zones []string,
 	list []jobs.ID) (map[jobs.ID][]byte, error) {
 	all := make(map[jobs.ID][]byte, len(list))
 	for _, zone := range zones {
-		some, err := s.queue.Read.Outputs.Outputs(ctx, zone, list)
+		some, err := s.said.Outputs(ctx, zone, list)
 		if err != nil {
 			return nil, err
 		}

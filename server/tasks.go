@@ -3,29 +3,22 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"muster/api"
 	"muster/jobs"
-	"muster/jobs/queue"
-)
-
-const (
-	// waitMax is how long a client may wait for a task to change.
-	waitMax = time.Minute
-	// The looks at a task that somebody waits for become rarer.
-	pollFirst = 100 * time.Millisecond
-	pollLast  = time.Second
-	// jobsMax is how many jobs are read at once.
-	jobsMax = 500
+	"muster/server/stock"
+	"muster/server/waits"
+	"muster/server/web"
 )
 
 type (
 	tasksInput struct {
-		Asked
+		web.Asked
 		Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"how many"`
 		Mine  bool   `query:"mine" doc:"only those of the newest 500 that the caller submitted"`
 		User  string `header:"X-Muster-User" doc:"user of the operating system; counts only without a token"`
@@ -54,13 +47,29 @@ type (
 	jobOutput struct{ Body api.JobDetail }
 )
 
-func (s *Server) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
+// taskRoutes answers questions about tasks.
+type taskRoutes struct {
+	find  finder
+	until web.Waiter
+	why   *waits.Reader
+	stock *stock.Store
+}
+
+func (s taskRoutes) Routes(api huma.API) {
+	const task = "/v1/tasks/{task}"
+	huma.Register(api, web.Get("/v1/tasks", "List the newest tasks"), s.tasks)
+	huma.Register(api, web.Get(task, "Show a task, or wait for it to change"), s.task)
+	huma.Register(api, web.Get(task+"/jobs", "List the jobs of a task"), s.jobs)
+	huma.Register(api, web.Get(task+"/waits", "Tell what jobs wait for"), s.waits)
+}
+
+func (s taskRoutes) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
 	if in.Mine {
 		return s.tasksOfCaller(ctx, in)
 	}
-	list, err := s.queue.Read.Tasks.Tasks(ctx, in.Limit)
+	list, err := s.find.read.Tasks.Tasks(ctx, in.Limit)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	return &tasksOutput{api.TaskList{Tasks: list}}, nil
 }
@@ -70,14 +79,14 @@ const ownTasksMax = 500
 
 // tasksOfCaller lists the newest tasks of who asks. An operator whom a token proves and one
 // of the same name whom nothing proves are two.
-func (s *Server) tasksOfCaller(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
-	name, proven, err := operator(in.who, "", in.User)
+func (s taskRoutes) tasksOfCaller(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
+	name, proven, err := web.Operator(in.Caller(), "", in.User)
 	if err != nil {
-		return nil, refusal(mistakes("header.X-Muster-User", err))
+		return nil, web.Refusal(web.Mistakes("header.X-Muster-User", err))
 	}
-	list, err := s.queue.Read.Tasks.Tasks(ctx, ownTasksMax)
+	list, err := s.find.read.Tasks.Tasks(ctx, ownTasksMax)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	list = slices.DeleteFunc(list, func(t jobs.TaskInfo) bool {
 		return t.Operator != name || t.Proven != proven
@@ -85,42 +94,28 @@ func (s *Server) tasksOfCaller(ctx context.Context, in *tasksInput) (*tasksOutpu
 	return &tasksOutput{api.TaskList{Tasks: list[:min(in.Limit, len(list))]}}, nil
 }
 
-func (s *Server) task(ctx context.Context, in *taskInput) (*taskOutput, error) {
+func (s taskRoutes) task(ctx context.Context, in *taskInput) (*taskOutput, error) {
 	id, err := jobs.ParseTaskID(in.Task)
-	wrong := mistakes("path.task", err)
-	wait, err := parseWait(in.Wait)
-	if wrong = append(wrong, mistakes("query.wait", err)...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+	wrong := web.Mistakes("path.task", err)
+	wait, err := web.ParseWait(in.Wait)
+	if wrong = append(wrong, web.Mistakes("query.wait", err)...); len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
 	}
 	t, err := s.awaitTask(ctx, id, in.Seen, wait)
 	if err != nil {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	return &taskOutput{t}, nil
 }
 
-func parseWait(text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	if _, err := strconv.Atoi(text); err == nil {
-		text += "s"
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > waitMax {
-		return 0, fmt.Errorf("%q: want seconds, 0 to %g", clip(text), waitMax.Seconds())
-	}
-	return d, nil
-}
-
 // awaitTask answers at once, or when the task has ended, or more of its jobs
 // than were seen, or when the time to wait is over.
-func (s *Server) awaitTask(ctx context.Context, id jobs.TaskID, seen int,
+func (s taskRoutes) awaitTask(ctx context.Context, id jobs.TaskID, seen int,
 	wait time.Duration) (jobs.TaskInfo, error) {
 	var t jobs.TaskInfo
-	err := s.await(ctx, wait, func() (bool, error) {
+	err := s.until.Await(ctx, wait, func() (bool, error) {
 		var err error
-		if t, _, err = s.taskInfo(ctx, id); err != nil {
+		if t, _, err = s.find.task(ctx, id); err != nil {
 			return false, err
 		}
 		if seen < 0 {
@@ -136,19 +131,19 @@ func (s *Server) awaitTask(ctx context.Context, id jobs.TaskID, seen int,
 // errPageFull ends the walk over a task.
 var errPageFull = errors.New("the page is full")
 
-func (s *Server) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
+func (s taskRoutes) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
 	id, from, err := checkPage(in)
 	if err != nil {
 		return nil, err
 	}
 	out := &jobsOutput{api.JobList{Jobs: []jobs.JobInfo{}}}
 	place := from // of the next job in the frozen host list
-	most := jobsMax
+	most := web.JobsMax
 	if in.State == "" && in.Outcome == "" {
 		most = in.Limit // nothing is left out, so no more are needed
 	}
-	err = s.eachJob(ctx, id, from, most, func(chunk []jobs.JobInfo) error {
-		if err := s.times.why.ExplainAll(ctx, chunk); err != nil {
+	err = s.find.eachJob(ctx, id, from, most, func(chunk []jobs.JobInfo) error {
+		if err := s.why.ExplainAll(ctx, chunk); err != nil {
 			return err
 		}
 		for _, j := range chunk {
@@ -166,7 +161,7 @@ func (s *Server) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
 		return nil
 	})
 	if err != nil && !errors.Is(err, errPageFull) {
-		return nil, problem(err)
+		return nil, web.Problem(err)
 	}
 	return out, nil
 }
@@ -174,54 +169,23 @@ func (s *Server) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
 // checkPage reports everything that is wrong with a question for jobs.
 func checkPage(in *jobsInput) (id jobs.TaskID, from int, err error) {
 	id, err = jobs.ParseTaskID(in.Task)
-	wrong := mistakes("path.task", err)
+	wrong := web.Mistakes("path.task", err)
 	if in.Cursor != "" {
 		if from, err = strconv.Atoi(in.Cursor); err != nil || from < 0 {
-			wrong = append(wrong, mistake("query.cursor", "%q: want the `next` of another page",
-				clip(in.Cursor)))
+			wrong = append(wrong, web.Mistake("query.cursor", "%q: want the `next` of another page",
+				web.Clip(in.Cursor)))
 		}
 	}
 	if in.State != "" && !slices.Contains(jobs.States(), jobs.State(in.State)) {
-		wrong = append(wrong, mistake("query.state", "%q: want one of %v", clip(in.State), jobs.States()))
+		wrong = append(wrong, web.Mistake("query.state", "%q: want one of %v", web.Clip(in.State),
+			jobs.States()))
 	}
 	if in.Outcome != "" && !jobs.Outcome(in.Outcome).Valid() {
-		wrong = append(wrong, mistake("query.outcome", "%q: want one of %v", clip(in.Outcome),
+		wrong = append(wrong, web.Mistake("query.outcome", "%q: want one of %v", web.Clip(in.Outcome),
 			jobs.Outcomes()))
 	}
 	if len(wrong) > 0 {
-		return id, from, refusal(wrong)
+		return id, from, web.Refusal(wrong)
 	}
 	return id, from, nil
-}
-
-func (s *Server) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
-	id, err := jobs.ParseID(in.Job)
-	if err != nil {
-		return nil, refusal(mistakes("path.job", err))
-	}
-	j, err := s.queue.Read.Jobs.Job(ctx, id)
-	if err != nil {
-		if j, err = s.orPast(ctx, id, err); err != nil {
-			return nil, s.gone(ctx, id.Task(), err)
-		}
-	}
-	j.HostLeft = s.stock.HasLeft(j)
-	if j, err = s.times.why.Explained(ctx, j); err != nil {
-		return nil, problem(err)
-	}
-	out := &jobOutput{api.JobDetail{JobInfo: j}}
-	t, past, err := s.taskInfo(ctx, id.Task())
-	switch {
-	case err == nil:
-		out.Body.Of = ofTask(t)
-		if !past {
-			out.Body.Awaits, err = s.times.why.AwaitedBy(ctx, t, j)
-		}
-		if err != nil {
-			return nil, problem(err)
-		}
-	case !errors.Is(err, queue.ErrNotFound):
-		return nil, problem(err)
-	}
-	return out, nil
 }

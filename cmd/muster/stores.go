@@ -42,7 +42,8 @@ func stores(c *queue.Conn) server.Stores {
 func hubStores(c *queue.Conn) server.Hub {
 	timetable, chains, schedules := hub.NewTimetable(c), hub.NewChains(c), hub.NewSchedules(c)
 	return server.Hub{Duties: hub.NewLeaders(c), Facts: hub.NewFacts(c), Drains: hub.NewDrains(c),
-		Times: timetable, Moves: timetable, Estimates: hub.NewEstimates(c),
-		Agreed: hub.NewAgreed(c), Chains: chains, ChainDuty: chains, Schedules: schedules,
+		Times: server.Timetables{Texts: timetable, Excerpts: timetable, Zones: timetable},
+		Moves: timetable, Estimates: hub.NewEstimates(c), Agreed: hub.NewAgreed(c),
+		Chains: chains, ChainDuty: chains, Schedules: schedules,
 		Ticks: schedules, Tokens: hub.NewTokens(c)}
 }

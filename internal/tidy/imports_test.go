@@ -65,6 +65,8 @@ var floors = map[string]int{
 	"server/draft":               6,
 	"server/fault":               2,
 	"server/fold":                3,
+	"server/web":                 4,
+	"server/calendar":            6,
 	"server/stock":               5,
 	"worker":                     5,
 	"worker/agreed":              3,

@@ -1,4 +1,4 @@
-package server
+package calendar
 
 import (
 	"context"
@@ -9,72 +9,97 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
 	"muster/jobs"
+	"muster/server/stock"
+	"muster/server/web"
 	"muster/windows"
 )
 
 type (
 	approveInput struct {
-		Asked
+		web.Asked
 		User   string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Window string `path:"window"`
 		Body   api.ApproveRequest
 	}
 	approveOutput  struct{ Body api.Approved }
 	withdrawnInput struct {
-		Order
+		web.Order
 		Approval string `path:"approval"`
 	}
 	freezeInput struct {
-		Asked
+		web.Asked
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body api.FreezeRequest
 	}
 	liftFreezeInput struct {
-		Order
+		web.Order
 		Freeze string `path:"freeze"`
 	}
 )
 
+// Approvals answers orders about approvals and freezes.
+type Approvals struct {
+	Calendar *Calendar
+	Stock    *stock.Store
+	Log      hclog.Logger
+	Now      func() time.Time
+	Whole    func(context.Context) error // see web.WhileAgreed
+}
+
+// Routes registers the routes of approvals and freezes.
+func (s Approvals) Routes(api huma.API) {
+	huma.Register(api, web.Post("/v1/windows/{window}/approve", "Approve occurrences of a window"),
+		web.WhileAgreed(s.Whole, s.approve))
+	huma.Register(api, web.Post("/v1/approvals/{approval}/withdraw", "Take an approval back"),
+		web.WhileAgreed(s.Whole, s.withdraw))
+	huma.Register(api, web.Post("/v1/freezes", "Freeze: let no work begin"), web.WhileAgreed(s.Whole,
+		s.freeze))
+	huma.Register(api, web.Post("/v1/freezes/{freeze}/lift", "Lift a freeze"),
+		web.WhileAgreed(s.Whole, s.liftFreeze))
+}
+
 // approve answers POST /v1/windows/{window}/approve.
-func (s *Server) approve(ctx context.Context, in *approveInput) (*approveOutput, error) {
+func (s Approvals) approve(ctx context.Context, in *approveInput) (*approveOutput, error) {
 	b := in.Body
-	g, wrong := giverOf(b.OrderRequest, "approved", in.who, in.User)
+	g, wrong := web.GiverOf(b.OrderRequest, "approved", in.Caller(), in.User)
 	if len(b.Starts) > 0 == (!b.From.IsZero() || !b.Until.IsZero()) {
-		wrong = append(wrong, mistake("body", "give a span (from, until) or the starts of occurrences"))
+		wrong = append(wrong, web.Mistake("body",
+			"give a span (from, until) or the starts of occurrences"))
 	}
 	if len(b.Starts) == 0 && !b.Until.After(b.From.Time) {
-		wrong = append(wrong, mistake("body.until", "it is not after from"))
+		wrong = append(wrong, web.Mistake("body.until", "it is not after from"))
 	}
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
 	a := windows.Approval{ID: strings.ToLower(rand.Text()[:8]), Window: in.Window,
-		By: g.name, For: b.For,
-		At: s.now().UTC().Truncate(time.Second), Ref: b.Reference, From: b.From.Time, Until: b.Until.Time}
+		By: g.Name, For: b.For,
+		At: s.Now().UTC().Truncate(time.Second), Ref: b.Reference, From: b.From.Time, Until: b.Until.Time}
 	for _, t := range b.Starts {
 		a.Starts = append(a.Starts, t.Time)
 	}
 	covers := 0
-	out, err := s.agree(ctx, manner{}, func(t windows.Timetable, book *windows.Book) (
+	out, err := s.Calendar.agree(ctx, manner{}, func(t windows.Timetable, book *windows.Book) (
 		windows.Timetable, jobs.Alert, error) {
 		w, ok := book.Window(in.Window)
 		if !ok {
 			return t, jobs.Alert{}, noWindow(in.Window)
 		}
 		var err error
-		if a.Customer, err = s.agreeing(w, b.Customer); err != nil {
-			return t, jobs.Alert{}, refusal([]error{err})
+		if a.Customer, err = agreeing(s.Stock, w, b.Customer); err != nil {
+			return t, jobs.Alert{}, web.Refusal([]error{err})
 		}
 		a.Hash = w.Hash()
 		if b.Hash != "" && b.Hash != a.Hash {
 			return t, jobs.Alert{}, huma.Error409Conflict("the window was changed since it was " +
 				"shown: look at it again before you approve it")
 		}
-		if covers, err = covered(w, a, s.now()); err != nil {
-			return t, jobs.Alert{}, refusal([]error{err})
+		if covers, err = covered(w, a, s.Now()); err != nil {
+			return t, jobs.Alert{}, web.Refusal([]error{err})
 		}
 		t.Approvals = append(slices.Clone(t.Approvals), a)
 		e := event("window-approved", in.Window, g)
@@ -85,7 +110,8 @@ func (s *Server) approve(ctx context.Context, in *approveInput) (*approveOutput,
 	if err != nil {
 		return nil, err
 	}
-	logOrder(s.log, "window approved", g, "window", in.Window, "approval", a.ID, "occurrences", covers)
+	web.LogOrder(s.Log, "window approved", g, "window", in.Window, "approval", a.ID, "occurrences",
+		covers)
 	return &approveOutput{api.Approved{Approval: a, Version: out.Version, Occurrences: covers}}, nil
 }
 
@@ -96,7 +122,7 @@ const coveredMax = 10_000
 // start at which nothing begins, or is over before it begins, is a mistake.
 func covered(w windows.Window, a windows.Approval, now time.Time) (int, error) {
 	if len(a.Starts) == 0 && !a.Until.After(now) {
-		return 0, mistake("body.until", "%s is over: nothing begins before it any more",
+		return 0, web.Mistake("body.until", "%s is over: nothing begins before it any more",
 			a.Until.UTC().Format(time.RFC3339))
 	}
 	from := a.From
@@ -107,7 +133,7 @@ func covered(w windows.Window, a windows.Approval, now time.Time) (int, error) {
 	for o := range w.Occurrences(from) {
 		if len(a.Starts) > 0 {
 			if slices.ContainsFunc(left, o.Start.Equal) && !o.End.After(now) {
-				return n, mistake("body.starts", "the occurrence of %s that begins at %s is over", w.Name,
+				return n, web.Mistake("body.starts", "the occurrence of %s that begins at %s is over", w.Name,
 					o.Start.UTC().Format(time.RFC3339))
 			}
 			before := len(left)
@@ -127,26 +153,26 @@ func covered(w windows.Window, a windows.Approval, now time.Time) (int, error) {
 	}
 	switch {
 	case len(left) > 0:
-		return n, mistake("body.starts", "no occurrence of %s begins at %s", w.Name,
+		return n, web.Mistake("body.starts", "no occurrence of %s begins at %s", w.Name,
 			left[0].UTC().Format(time.RFC3339))
 	case n == 0:
-		return n, mistake("body.from", "no occurrence of %s is within that span", w.Name)
+		return n, web.Mistake("body.from", "no occurrence of %s is within that span", w.Name)
 	}
 	return n, nil
 }
 
 // withdraw answers POST /v1/approvals/{approval}/withdraw.
-func (s *Server) withdraw(ctx context.Context, in *withdrawnInput) (*changedOutput, error) {
-	g, wrong := in.giver("withdrawn")
+func (s Approvals) withdraw(ctx context.Context, in *withdrawnInput) (*changedOutput, error) {
+	g, wrong := in.Giver("withdrawn")
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
-	out, err := s.agree(ctx, manner{}, func(t windows.Timetable, _ *windows.Book) (
+	out, err := s.Calendar.agree(ctx, manner{}, func(t windows.Timetable, _ *windows.Book) (
 		windows.Timetable, jobs.Alert, error) {
 		i := slices.IndexFunc(t.Approvals, func(a windows.Approval) bool { return a.ID == in.Approval })
 		if i < 0 {
 			return t, jobs.Alert{}, huma.Error404NotFound(fmt.Sprintf("there is no approval %q; "+
-				"`muster windows ls` lists them", clip(in.Approval)))
+				"`muster windows ls` lists them", web.Clip(in.Approval)))
 		}
 		e := event("approval-withdrawn", t.Approvals[i].Window, g)
 		e.Detail["approval"] = in.Approval
@@ -154,30 +180,30 @@ func (s *Server) withdraw(ctx context.Context, in *withdrawnInput) (*changedOutp
 		return t, e, nil
 	})
 	if err == nil {
-		logOrder(s.log, "approval withdrawn", g, "approval", in.Approval)
+		web.LogOrder(s.Log, "approval withdrawn", g, "approval", in.Approval)
 	}
 	return &changedOutput{out}, err
 }
 
 // freeze answers POST /v1/freezes.
-func (s *Server) freeze(ctx context.Context, in *freezeInput) (*changedOutput, error) {
+func (s Approvals) freeze(ctx context.Context, in *freezeInput) (*changedOutput, error) {
 	b := in.Body
-	g, wrong := giverOf(b.OrderRequest, "frozen", in.who, in.User)
-	if g.reason == "" {
-		wrong = append(wrong, mistake("body.reason",
+	g, wrong := web.GiverOf(b.OrderRequest, "frozen", in.Caller(), in.User)
+	if g.Reason == "" {
+		wrong = append(wrong, web.Mistake("body.reason",
 			"a reason is needed: whoever cannot work must learn why"))
 	}
-	now := s.now().UTC().Truncate(time.Second)
+	now := s.Now().UTC().Truncate(time.Second)
 	o := windows.FreezeOrder{Name: b.Name, Level: b.Level, Of: b.Of, From: b.From.Time,
-		Until: b.Until.Time, Reason: g.reason, By: g.name, At: now}
+		Until: b.Until.Time, Reason: g.Reason, By: g.Name, At: now}
 	if o.From.IsZero() {
 		o.From = now
 	}
 	_, err := o.Freeze()
-	if wrong = append(wrong, mistakes("body", err)...); len(wrong) > 0 {
-		return nil, refusal(wrong)
+	if wrong = append(wrong, web.Mistakes("body", err)...); len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
 	}
-	out, err := s.agree(ctx, manner{}, func(t windows.Timetable, _ *windows.Book) (
+	out, err := s.Calendar.agree(ctx, manner{}, func(t windows.Timetable, _ *windows.Book) (
 		windows.Timetable, jobs.Alert, error) {
 		t.Freezes = append(slices.Clone(t.Freezes), o)
 		e := event("frozen", o.Name, g)
@@ -186,18 +212,18 @@ func (s *Server) freeze(ctx context.Context, in *freezeInput) (*changedOutput, e
 		return t, e, nil
 	})
 	if err == nil {
-		logOrder(s.log, "freeze ordered", g, "freeze", o.Name, "for", o.Level+" "+o.Of)
+		web.LogOrder(s.Log, "freeze ordered", g, "freeze", o.Name, "for", o.Level+" "+o.Of)
 	}
 	return &changedOutput{out}, err
 }
 
 // liftFreeze answers POST /v1/freezes/{freeze}/lift.
-func (s *Server) liftFreeze(ctx context.Context, in *liftFreezeInput) (*changedOutput, error) {
-	g, wrong := in.reasoned("lifted")
+func (s Approvals) liftFreeze(ctx context.Context, in *liftFreezeInput) (*changedOutput, error) {
+	g, wrong := in.Reasoned("lifted")
 	if len(wrong) > 0 {
-		return nil, refusal(wrong)
+		return nil, web.Refusal(wrong)
 	}
-	out, err := s.agree(ctx, manner{}, func(t windows.Timetable, book *windows.Book) (
+	out, err := s.Calendar.agree(ctx, manner{}, func(t windows.Timetable, book *windows.Book) (
 		windows.Timetable, jobs.Alert, error) {
 		i := slices.IndexFunc(t.Freezes, func(o windows.FreezeOrder) bool { return o.Name == in.Freeze })
 		if i < 0 {
@@ -208,13 +234,13 @@ func (s *Server) liftFreeze(ctx context.Context, in *liftFreezeInput) (*changedO
 				}
 			}
 			return t, jobs.Alert{}, huma.Error404NotFound(fmt.Sprintf(
-				"there is no freeze %q; `muster windows ls` lists them", clip(in.Freeze)))
+				"there is no freeze %q; `muster windows ls` lists them", web.Clip(in.Freeze)))
 		}
 		t.Freezes = slices.Delete(slices.Clone(t.Freezes), i, i+1)
 		return t, event("unfrozen", in.Freeze, g), nil
 	})
 	if err == nil {
-		logOrder(s.log, "freeze lifted", g, "freeze", in.Freeze)
+		web.LogOrder(s.Log, "freeze lifted", g, "freeze", in.Freeze)
 	}
 	return &changedOutput{out}, err
 }

@@ -1,9 +1,10 @@
-package server
+package web
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -17,15 +18,16 @@ import (
 	"muster/server/fault"
 )
 
-// retryAfter is when to come again if Redis is away, in seconds.
+// retryAfter is the time in seconds after which a client should try again if Redis is away.
 const retryAfter = "5"
 
-// statusGone is nginx' number for a client that went away; nobody reads it but
-// the metrics, which must not count it as a failure of ours.
+// statusGone is nginx' status for a client that went away. Only the metrics read it: they must
+// not count it as a failure of the server.
 const statusGone = 499
 
-// problem makes an answer of an error of the queue.
-func problem(err error) error {
+// Problem returns the answer for an error of the queue, of history or of a room of the server.
+// An error that is an answer already stays as it is; nil stays nil.
+func Problem(err error) error {
 	var known huma.StatusError
 	var wrong *fault.Error
 	switch {
@@ -38,10 +40,10 @@ func problem(err error) error {
 	case errors.Is(err, queue.ErrNotFound):
 		return huma.Error404NotFound(err.Error() + ": a task is kept for 70 days, the end of a job " +
 			"for a day; `muster tasks` lists the newest")
-	case errors.Is(err, history.ErrNotFound), errors.Is(err, errNoHistory):
+	case errors.Is(err, history.ErrNotFound), errors.Is(err, ErrNoHistory):
 		return huma.Error404NotFound(err.Error())
 	case errors.Is(err, history.ErrCursor):
-		return refusal(mistakes("query.cursor", err))
+		return Refusal(Mistakes("query.cursor", err))
 	case errors.Is(err, jobs.ErrNoBlob):
 		return huma.Error404NotFound(err.Error() + ": `muster blob ls` lists those that are")
 	case errors.Is(err, jobs.ErrBadBlob):
@@ -56,42 +58,42 @@ func problem(err error) error {
 	case errors.Is(err, context.Canceled):
 		return huma.NewError(statusGone, "the client went away")
 	}
-	return away(untimely(err))
+	return Away(untimely(err))
 }
 
-// untimely is an error of Redis or of history in words: that of a context says nothing of what was
-// waited for.
+// untimely returns the words of an error. The words of an expired context do not say which answer
+// failed to come.
 func untimely(err error) string {
 	return strings.ReplaceAll(err.Error(), context.DeadlineExceeded.Error(), "no answer in time")
 }
 
-// away is the answer while Redis cannot be used.
-func away(words string) error {
+// Away returns the answer for the time in which Redis cannot be used.
+func Away(words string) error {
 	return huma.ErrorWithHeaders(huma.Error503ServiceUnavailable(words),
 		http.Header{"Retry-After": {retryAfter}})
 }
 
-// answerOf makes an answer of a fault.
+// answerOf returns the answer for a fault.
 func answerOf(e *fault.Error) error {
 	switch e.Kind {
 	case fault.Conflict:
 		return huma.Error409Conflict(e.Words)
 	case fault.Away:
-		return away(e.Words)
+		return Away(e.Words)
 	}
-	return refusal(e.Mistakes)
+	return Refusal(e.Mistakes)
 }
 
-// mistake is one thing that is wrong with a request, and where.
-func mistake(location, format string, args ...any) error {
+// Mistake returns one mistake of a request, with its place.
+func Mistake(location, format string, args ...any) error {
 	return fault.At(location, format, args...)
 }
 
-// mistakes takes an error apart that holds several.
-func mistakes(location string, err error) []error { return fault.Each(location, err) }
+// Mistakes returns each mistake that an error holds, with the place of all.
+func Mistakes(location string, err error) []error { return fault.Each(location, err) }
 
-// refusal is the answer to a request that has mistakes.
-func refusal(list []error) error {
+// Refusal returns the answer to a request that has mistakes.
+func Refusal(list []error) error {
 	details := make([]error, len(list))
 	for i, err := range list {
 		details[i] = err
@@ -102,12 +104,12 @@ func refusal(list []error) error {
 	return huma.Error422UnprocessableEntity(wording.Count(len(list), "mistake"), details...)
 }
 
-// valueMax bounds what an answer repeats of a wrong value.
+// valueMax bounds the wrong value that an answer repeats.
 const valueMax = 200 // bytes of JSON
 
-// shorten is a transformer of answers. The library repeats a wrong value as it
+// Shorten is a transformer of answers. The library repeats a wrong value as it
 // came, be it a body of many megabytes.
-func shorten(_ huma.Context, _ string, v any) (any, error) {
+func Shorten(_ huma.Context, _ string, v any) (any, error) {
 	m, ok := v.(*huma.ErrorModel)
 	if !ok {
 		return v, nil
@@ -126,8 +128,8 @@ func shorten(_ huma.Context, _ string, v any) (any, error) {
 	return m, nil
 }
 
-// writeProblem answers before or beside the API.
-func writeProblem(w http.ResponseWriter, err error) {
+// WriteProblem writes an error as the answer, for code before or beside the API.
+func WriteProblem(w http.ResponseWriter, err error) {
 	var headers huma.HeadersError
 	if errors.As(err, &headers) {
 		for name, values := range headers.GetHeaders() {
@@ -142,4 +144,16 @@ func writeProblem(w http.ResponseWriter, err error) {
 	w.WriteHeader(p.GetStatus())
 	// A client that does not read its refusal has gone.
 	_ = json.NewEncoder(w).Encode(p)
+}
+
+// ErrNoHistory says that the server keeps no history.
+var ErrNoHistory = errors.New("this server keeps no history: history.url is none")
+
+// NotThere is Problem for an error about a thing that is no task. The format has one place, for
+// its name.
+func NotThere(err error, format, name string) error {
+	if errors.Is(err, queue.ErrNotFound) {
+		return huma.Error404NotFound(fmt.Sprintf(format, Clip(name)))
+	}
+	return Problem(err)
 }

@@ -1,4 +1,4 @@
-package server
+package calendar
 
 import (
 	"fmt"
@@ -7,40 +7,42 @@ import (
 	"strings"
 
 	"muster/jobs"
+	"muster/server/stock"
+	"muster/server/web"
 	"muster/windows"
 )
 
 // agreeing is the customer whose approval of a window it is. The window says that, or the
 // inventory if only one customer has hosts there; else who approves has to say it.
-func (s *Server) agreeing(w windows.Window, said string) (string, error) {
+func agreeing(hosts *stock.Store, w windows.Window, said string) (string, error) {
 	if its := w.Owner(); its != "" {
 		if said != "" && said != its {
-			return "", mistake("body.customer", "window %s is of customer %s: %s cannot approve it", w.Name,
-				its, clip(said))
+			return "", web.Mistake("body.customer", "window %s is of customer %s: %s cannot approve it",
+				w.Name, its, web.Clip(said))
 		}
 		return its, nil
 	}
-	there := s.customersOf(w.For)
+	there := customersOf(hosts, w.For)
 	switch {
 	case said != "" && len(there) > 0 && !slices.Contains(there, said):
-		return "", mistake("body.customer", "customer %s has no host of %s: want %s", clip(said), w.For,
-			strings.Join(there, " or "))
+		return "", web.Mistake("body.customer", "customer %s has no host of %s: want %s", web.Clip(said),
+			w.For, strings.Join(there, " or "))
 	case said != "":
 		return said, nil
 	case len(there) == 1:
 		return there[0], nil
 	case len(there) == 0:
-		return "", mistake("body.customer", "window %s is for %s, and no host of a customer is there: "+
-			"say which customer agrees", w.Name, w.For)
+		return "", web.Mistake("body.customer", "window %s is for %s, and no host of a customer is "+
+			"there: say which customer agrees", w.Name, w.For)
 	}
-	return "", mistake("body.customer", "window %s is for %s, where %s have hosts: say which of them "+
-		"agrees, each has to", w.Name, w.For, strings.Join(there, " and "))
+	return "", web.Mistake("body.customer", "window %s is for %s, where %s have hosts: say which of "+
+		"them agrees, each has to", w.Name, w.For, strings.Join(there, " and "))
 }
 
 // customersOf are those who have hosts of a scope, in order. Hosts without a customer count as
 // those of one without a name.
-func (s *Server) customersOf(scope windows.Scope) []string {
-	st, err := s.stock.Get()
+func customersOf(hosts *stock.Store, scope windows.Scope) []string {
+	st, err := hosts.Get()
 	if err != nil {
 		return nil
 	}
@@ -56,11 +58,11 @@ func (s *Server) customersOf(scope windows.Scope) []string {
 }
 
 // shared says who has to approve a window, if these are several.
-func (s *Server) shared(w windows.Window) []string {
+func shared(hosts *stock.Store, w windows.Window) []string {
 	if !w.Approval || w.Owner() != "" {
 		return nil
 	}
-	several := s.customersOf(w.For)
+	several := customersOf(hosts, w.For)
 	if len(several) < 2 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package server
+package calendar
 
 import (
 	"cmp"
@@ -9,6 +9,8 @@ import (
 
 	"muster/api"
 	"muster/jobs"
+	"muster/server/stock"
+	"muster/server/web"
 	"muster/windows"
 )
 
@@ -29,7 +31,7 @@ func windowInfo(now time.Time, book *windows.Book, w windows.Window) api.WindowI
 			times = "again and again"
 		}
 		info.Starts = append(info.Starts, fmt.Sprintf("event %s (%s)",
-			cmp.Or(clip(e.Summary), "without a name"), times))
+			cmp.Or(web.Clip(e.Summary), "without a name"), times))
 	}
 	switch {
 	case w.Length > 0:
@@ -83,15 +85,15 @@ func local(z windows.Zone, t time.Time) string {
 
 // doubts are about what was added or changed, and is as good as nothing: a freeze of a
 // customer whose name was mistyped lets work begin on all of its hosts.
-func (s *Server) doubts(before, book *windows.Book, c windows.Change) []string {
+func (c *Calendar) doubts(before, book *windows.Book, is windows.Change) []string {
 	out := []string{}
-	names := append(slices.Clone(c.Added), c.Changed...)
+	names := append(slices.Clone(is.Added), is.Changed...)
 	for _, name := range names {
 		for _, why := range book.Agreed().Doubts[name] {
 			out = append(out, name+": "+why)
 		}
 	}
-	there := s.scopes()
+	there := scopesOf(c.Stock)
 	for _, w := range book.Agreed().Windows {
 		if !slices.Contains(names, "window "+w.Name) {
 			continue
@@ -100,15 +102,15 @@ func (s *Server) doubts(before, book *windows.Book, c windows.Change) []string {
 			out = append(out, fmt.Sprintf("window %s is for %s, and no host of the inventory is of it",
 				w.Name, w.For))
 		}
-		out = append(out, s.shared(w)...)
-		for _, why := range w.Surprises(s.now()) {
+		out = append(out, shared(c.Stock, w)...)
+		for _, why := range w.Surprises(c.Now()) {
 			out = append(out, fmt.Sprintf("window %s: %s", w.Name, why))
 		}
-		if _, ok := firstOf(w.Occurrences(s.now())); !ok {
+		if _, ok := firstOf(w.Occurrences(c.Now())); !ok {
 			out = append(out, fmt.Sprintf("window %s is over: it is not open again", w.Name))
 		}
 		for _, name := range w.Runbooks {
-			if _, err := s.catalog.Load().Lookup(name); err != nil {
+			if _, err := c.Catalog().Lookup(name); err != nil {
 				out = append(out, fmt.Sprintf("window %s: %v", w.Name, err))
 			}
 		}
@@ -117,7 +119,7 @@ func (s *Server) doubts(before, book *windows.Book, c windows.Change) []string {
 		if !slices.Contains(names, "freeze "+f.Name) {
 			continue
 		}
-		if s.over(f) {
+		if over(f, c.Now()) {
 			out = append(out, fmt.Sprintf("freeze %s is over: it freezes nothing any more", f.Name))
 		}
 		if there != nil && !there[f.For] {
@@ -128,9 +130,9 @@ func (s *Server) doubts(before, book *windows.Book, c windows.Change) []string {
 	return out
 }
 
-// scopes are all that hosts of the inventory are of; nil: there is no inventory.
-func (s *Server) scopes() map[windows.Scope]bool {
-	st, err := s.stock.Get()
+// scopesOf returns the scopes of all hosts of the inventory; nil: there is no inventory.
+func scopesOf(hosts *stock.Store) map[windows.Scope]bool {
+	st, err := hosts.Get()
 	if err != nil {
 		return nil
 	}
@@ -150,22 +152,21 @@ func firstOf[T any](seq iter.Seq[T]) (v T, ok bool) {
 	return v, false
 }
 
-// over tells whether a freeze does not hold again.
-func (s *Server) over(f windows.Freeze) bool {
-	from, until := f.Next(s.now())
+// over reports whether a freeze does not hold again.
+func over(f windows.Freeze, now time.Time) bool {
+	from, until := f.Next(now)
 	return from.IsZero() && until.IsZero()
 }
 
 // describeFreeze shows a freeze; who ordered it is in the timetable.
-func (s *Server) describeFreeze(table windows.Timetable, book *windows.Book,
-	f windows.Freeze) api.FreezeInfo {
+func describeFreeze(now time.Time, table windows.Timetable, f windows.Freeze) api.FreezeInfo {
 	info := api.FreezeInfo{Name: f.Name, For: f.Whose(), Reason: f.Reason}
 	from, until := f.Span()
 	if len(f.Events) > 0 {
-		from, until = f.Next(s.now())
+		from, until = f.Next(now)
 	}
 	info.From, info.Until = jobs.Time{Time: from}, jobs.Time{Time: until}
-	info.Active, info.Over = f.Holds(s.now()), s.over(f)
+	info.Active, info.Over = f.Holds(now), over(f, now)
 	for _, o := range table.Freezes {
 		if o.Name == f.Name {
 			info.Ordered = o.By
