@@ -17,16 +17,16 @@ import (
 	"muster/worker/verdict"
 )
 
-// fakeTimes is what is agreed, in memory.
+// fakeTimes is a timetable in memory.
 type fakeTimes struct {
 	mu        sync.Mutex
 	table     windows.Timetable
-	skew      time.Duration // of this machine's clock
+	skew      time.Duration // the error of this machine's clock
 	err       error
 	ntp       error         // why the clock may be wrong
-	slow      time.Duration // until a question is answered
-	long      time.Duration // until what is new is read
-	texts     bool          // it was set by a muster that keeps no excerpts
+	slow      time.Duration // the time that an answer takes
+	long      time.Duration // the time until the fake has read a new timetable
+	texts     bool          // the timetable was set by a muster that keeps no excerpts
 	estimates map[string]time.Duration
 	alerts    []jobs.Alert
 	reads     int
@@ -92,7 +92,7 @@ func (f *fakeTimes) Alert(_ context.Context, _ string, a jobs.Alert) error {
 	return nil
 }
 
-// set replaces what is agreed.
+// set replaces the timetable.
 func (f *fakeTimes) set(text string, freezes ...windows.FreezeOrder) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,8 +110,8 @@ func (f *fakeTimes) alerted() []jobs.Alert {
 	return append([]jobs.Alert{}, f.alerts...)
 }
 
-// daily is a window of the host fw1 that begins at a time of day and needs no approval,
-// unless more says otherwise. Fake time begins at midnight, 2000-01-01, UTC.
+// daily returns a window of the host fw1 that begins at a time of day and needs no approval, unless
+// more says otherwise. Fake time begins at midnight, 2000-01-01, UTC.
 func daily(start, length string, more ...string) string {
 	approval := "none"
 	if strings.Contains(strings.Join(more, ""), "approval") {
@@ -128,7 +128,7 @@ func daily(start, length string, more ...string) string {
 	return text
 }
 
-// windowed is a task that needs a window and takes as long as is said.
+// windowed returns a task that needs a window and is expected to take a given time.
 func windowed(t testing.TB, expect time.Duration, steps ...scripts.Step) jobs.Spec {
 	s := spec(t, steps...)
 	s.Runbook = "firmware"
@@ -144,7 +144,7 @@ func at(text string) time.Time {
 	return t
 }
 
-// Each case is one job that is taken at midnight.
+// Each case is one job, taken at midnight.
 func TestAJobBeginsOnlyWhenItMay(t *testing.T) {
 	t.Parallel()
 	night := windows.FreezeOrder{Name: "outage", Level: "everyone", From: at("1 00:00:00").Add(-time.Hour),
@@ -254,7 +254,7 @@ func TestAJobBeginsOnlyWhenItMay(t *testing.T) {
 				s.times.ntp, s.cfg.RequireNTP = errors.New("no NTP"), true
 			}},
 		{name: "nothing can be read", kind: jobs.KindDefer, delay: verdict.DoubtDelay,
-			why:    "what is agreed about times is not known: connection refused",
+			why:    "the timetable is not known: connection refused",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) { s.times.err = errAway }},
 		{name: "what is read is of a newer muster", kind: jobs.KindDefer, delay: verdict.DoubtDelay,
 			why:    "version 1 cannot be read here",
@@ -270,13 +270,13 @@ func TestAJobBeginsOnlyWhenItMay(t *testing.T) {
 				s.times.texts = true
 			}},
 		{name: "to read it takes for ever", kind: jobs.KindDefer, delay: verdict.DoubtDelay,
-			why: "what is agreed about times is not known: no answer from Redis within 10s",
+			why: "the timetable is not known: no answer from Redis within 10s",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
 				s.times.set(daily("0 0", "1h"))
 				s.times.long = time.Minute
 			}},
 		{name: "the answer takes too long", kind: jobs.KindDefer, delay: verdict.DoubtDelay,
-			why: "what is agreed about times is not known: no answer from Redis within 1.",
+			why: "the timetable is not known: no answer from Redis within 1.",
 			change: func(s *stand, _ *jobs.Spec, _ *jobs.Grant) {
 				s.times.set(daily("0 0", "1h"))
 				s.times.slow = 3 * time.Second
@@ -311,8 +311,7 @@ func TestAJobBeginsOnlyWhenItMay(t *testing.T) {
 	}
 }
 
-// edited is what happens to the window while the first of two steps runs, and how the
-// job ends.
+// Somebody edits the window while the first of two steps runs.
 func TestAWindowIsEditedWhileAJobRuns(t *testing.T) {
 	t.Parallel()
 	stop := "at_end: stop_at_safe_point"
@@ -346,7 +345,7 @@ func TestAWindowIsEditedWhileAJobRuns(t *testing.T) {
 					t.Errorf("got %s %s: %s", got.Kind, got.Outcome, got.Error)
 				}
 				if got.Kind == jobs.KindDefer && (got.Step != 1 || got.Release) {
-					t.Errorf("it goes on at step %d, and gives its group back: %t", got.Step, got.Release)
+					t.Errorf("it continues at step %d, and releases its group: %t", got.Step, got.Release)
 				}
 				if n := len(s.times.alerted()); n > 0 != test.alert {
 					t.Errorf("%d alerts: %v", n, s.times.alerts)
@@ -356,14 +355,14 @@ func TestAWindowIsEditedWhileAJobRuns(t *testing.T) {
 	}
 }
 
-// Between the take and the first step a host may be slow to log in to.
-func TestAJobDoesNotBeginWhenItsWindowWentBy(t *testing.T) {
+// A slow login to the host may take the time between the take and the end of the window.
+func TestAJobDoesNotBeginAfterItsWindowHasEnded(t *testing.T) {
 	t.Run("cutoff", func(t *testing.T) { wentBy(t, time.Minute, daily("0 0", "1h", "cutoff: 59m50s")) })
 	t.Run("length", func(t *testing.T) { wentBy(t, 59*time.Minute+50*time.Second, daily("0 0", "1h")) })
 }
 
-// wentBy is about a window in which there was time at the take, and is none a quarter of
-// a minute later.
+// wentBy runs a job in a window that has enough time at the take, and too little a quarter of a
+// minute later.
 func wentBy(t *testing.T, expect time.Duration, window string) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.q.specs[task1] = windowed(t, expect, shell("one"))
@@ -382,8 +381,8 @@ func wentBy(t *testing.T, expect time.Duration, window string) {
 	})
 }
 
-// The queue is asked for a go behind the ruling about the window, and again until it
-// answers. A go that comes when the window is over starts nothing.
+// The attempt rules about the window, and then asks the queue for a go until the queue answers. A
+// go that comes after the end of the window starts nothing.
 func TestALateGoStartsNothingOutsideOfTheWindow(t *testing.T) {
 	look := shell("look")
 	look.Kind = scripts.KindCheck
@@ -400,7 +399,7 @@ func lateGo(t *testing.T, steps []scripts.Step) {
 		s.q.specs[task1] = windowed(t, time.Minute, steps...)
 		s.times.set(daily("0 0", "1h", "cutoff: 59m40s"))
 		s.hosts.dial = func(ctx context.Context, _ fleet.Host) error {
-			_, err := works(ctx, verdict.GoTime+time.Second) // so that a go is needed for the first step
+			_, err := works(ctx, verdict.GoTime+time.Second) // the first step needs a go then
 			return err
 		}
 		began := time.Now()
@@ -422,9 +421,9 @@ func lateGo(t *testing.T, steps []scripts.Step) {
 	})
 }
 
-// A job whose worker was lost in a step that disturbs may have begun: while it waits for
-// the next opening it keeps its group.
-func TestWhatMayHaveBegunKeepsItsGroup(t *testing.T) {
+// A job whose worker was lost in a step that disturbs the host may have begun. While it waits for
+// the next opening, it keeps its group.
+func TestAStepThatMayHaveBegunKeepsItsGroup(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		spec := windowed(t, time.Minute, repeatable("one"))
 		spec.Disruptive, spec.Repeatable = true, true
@@ -442,8 +441,8 @@ func TestWhatMayHaveBegunKeepsItsGroup(t *testing.T) {
 	})
 }
 
-// In the middle of a long step, too.
-func TestTheEndOfAWindowIsTold(t *testing.T) {
+// The alert also comes in the middle of a long step.
+func TestTheEndOfAWindowDuringAJobSendsAnAlert(t *testing.T) {
 	t.Parallel()
 	for _, longer := range []bool{false, true} {
 		bubbled := func(t *testing.T, s *stand) {
@@ -467,7 +466,7 @@ func TestTheEndOfAWindowIsTold(t *testing.T) {
 	}
 }
 
-// A lost job is asked about on its host, and not started there.
+// The attempt asks the host about a lost job, and starts nothing there.
 func TestALostJobIsNotBegunOutsideOfItsWindow(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.q.specs[task1] = windowed(t, time.Minute, shell("one"))
@@ -487,8 +486,8 @@ func TestALostJobIsNotBegunOutsideOfItsWindow(t *testing.T) {
 	})
 }
 
-// Many short jobs share one reading a second.
-func TestWhatIsAgreedIsReadOnceASecond(t *testing.T) {
+// Many short jobs share one reading of the timetable a second.
+func TestTheTimetableIsReadOnceASecond(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.hosts.run = func(ctx context.Context, _ fleet.Host, _ remote.Command) (remote.Result, error) {
 			return works(ctx, 10*time.Millisecond)
@@ -505,9 +504,9 @@ func TestWhatIsAgreedIsReadOnceASecond(t *testing.T) {
 	})
 }
 
-// A runbook says which of its steps need the window. What was skipped was not done, so the
-// next one is a beginning; what failed is undone at any time.
-func TestWhatIsHalfWayIsRemembered(t *testing.T) {
+// A runbook says which of its steps need the window. A skipped step disturbs nothing, so the next
+// step still needs the window to begin. A failed step is undone at any time.
+func TestAJobRemembersThatItIsHalfWay(t *testing.T) {
 	t.Parallel()
 	stop := daily("0 0", "10m", "at_end: stop_at_safe_point")
 	harmless := func(name string) scripts.Step {
@@ -553,10 +552,10 @@ func TestWhatIsHalfWayIsRemembered(t *testing.T) {
 					got.Until != jobs.MicrosOf(at("1 03:00:00")) {
 					t.Errorf("got %+v", got)
 				}
-				// A group is kept only by who has disturbed it.
+				// A job keeps its group only if it has disturbed its host.
 				if began := test.steps[0].Disruptive && test.steps[0].When == nil; got.Kind == jobs.KindDefer &&
 					got.Release == began {
-					t.Errorf("it gives its group back: %t", got.Release)
+					t.Errorf("it releases its group: %t", got.Release)
 				}
 			})
 		})

@@ -9,15 +9,15 @@ import (
 	"muster/jobs"
 )
 
-// Between two runs of a step that has no title there is a line, wherever the step was begun
-// before; the words of a host that look like that line are kept apart, as always.
-func TestALineStandsBetweenTwoRunsOfAStep(t *testing.T) {
+// A line separates two runs of a step without a title, also if another worker began the first run.
+// Words of the host that look like this line are marked as the words of the host.
+func TestALineSeparatesTwoRunsOfAStep(t *testing.T) {
 	const line, spared = "== attempt 3: the step runs once more ==\n", "==|attempt 4: the step runs once more ==\nout\n"
 	for _, tt := range []struct {
 		name  string
 		fence fleet.Fence
 		saved string
-		begun bool // the host says that it begins
+		begun bool // the host says that the step begins
 		want  string
 	}{
 		{"the first run", fleet.FenceAuto, "", true, spared},

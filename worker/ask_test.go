@@ -25,9 +25,9 @@ func fenced(change func(*jobs.Grant)) func(*jobs.Grant) {
 	}
 }
 
-// What a host can show is held against when the task was committed, by the clock of Redis: that
-// of the server may be wrong by ten minutes, in which the first rollout of a fleet lies.
-func TestALostStepIsHeldAgainstTheCommitOfItsTask(t *testing.T) {
+// The host must have kept records since the commit of the task, by the clock of Redis. The clock of
+// the server may be wrong by ten minutes, and the first rollout of a fleet may begin in them.
+func TestTheRecordOfALostStepCountsFromTheCommitOfItsTask(t *testing.T) {
 	const created, commit = jobs.Micros(3_000_000_000), jobs.Micros(3_050_000_000)
 	for _, tt := range []struct {
 		name  string
@@ -60,7 +60,7 @@ func TestALostStepIsHeldAgainstTheCommitOfItsTask(t *testing.T) {
 	}
 }
 
-func TestALostStepIsAskedAbout(t *testing.T) {
+func TestTheHostIsAskedAboutALostStep(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		var records []remote.Record
 		s.hosts.run = func(_ context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
@@ -85,8 +85,8 @@ func TestALostStepIsAskedAbout(t *testing.T) {
 	})
 }
 
-// What may not start any more is looked at all the same.
-func TestALostStepIsLookedAtInAHalt(t *testing.T) {
+// The host is asked about a step also if the step may not start any more.
+func TestTheHostIsAskedAboutALostStepDuringAHalt(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.q.verdict = func(jobs.Checkpoint) (jobs.Verdict, error) { return jobs.Stop, nil }
 		s.hosts.run = func(_ context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
@@ -101,7 +101,7 @@ func TestALostStepIsLookedAtInAHalt(t *testing.T) {
 	})
 }
 
-func TestALostStepOnAHostThatCannotTell(t *testing.T) {
+func TestALostStepWithoutARecordEndsUnknown(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.hosts.run = func(context.Context, fleet.Host, remote.Command) (remote.Result, error) {
 			return remote.Result{ExitCode: -1}, fault(remote.KindUntold, false, errors.New("it has no record"))
@@ -113,9 +113,9 @@ func TestALostStepOnAHostThatCannotTell(t *testing.T) {
 	})
 }
 
-// An upload whose worker is lost is gone on with at once: the host refuses the older attempt.
-// One that cannot is left alone until that must be over.
-func TestALostUploadGoesOn(t *testing.T) {
+// An upload whose worker is lost continues at once, because the host refuses the older attempt. If
+// the host cannot refuse it, the upload waits until the older attempt must be over.
+func TestALostUploadContinues(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		err  error
@@ -139,7 +139,7 @@ func TestALostUploadGoesOn(t *testing.T) {
 					uploads++
 					want := remote.Record{Job: "0000000001:fw1", Token: 7_000_000_000, Since: 300_000_000, Again: true}
 					if u.Record == nil || *u.Record != want {
-						t.Errorf("the host is told %+v, want %+v", u.Record, want)
+						t.Errorf("the record is %+v, want %+v", u.Record, want)
 					}
 					return tt.err
 				}
@@ -152,8 +152,8 @@ func TestALostUploadGoesOn(t *testing.T) {
 	}
 }
 
-// On a host without records it is not, and the host is told nothing.
-func TestUploadsToHostsWithoutRecords(t *testing.T) {
+// Such a host cannot refuse an older attempt, so a lost upload waits.
+func TestAHostWithoutRecordsGetsAnUploadWithoutARecord(t *testing.T) {
 	for name, tt := range map[string]struct {
 		grant func(*jobs.Grant)
 		want  string
@@ -167,7 +167,7 @@ func TestUploadsToHostsWithoutRecords(t *testing.T) {
 					Upload: &scripts.UploadSpec{Content: "hello", To: "/x", Mode: 0o640}})
 				s.hosts.upload = func(_ context.Context, _ fleet.Host, u remote.Upload) error {
 					if u.Record != nil {
-						t.Errorf("the host is told %+v", u.Record)
+						t.Errorf("the record is %+v, want none", u.Record)
 					}
 					return nil
 				}

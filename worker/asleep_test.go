@@ -12,8 +12,8 @@ import (
 	"muster/jobs"
 )
 
-// A process that was stopped past the end of a job finds that out in any order: whoever
-// looks first, the attempt gets its time to end.
+// A process was stopped beyond the end of a job. Whether the clerk or the timer of the lease sees
+// that first, the attempt gets its time to end.
 func TestAWorkerThatWasStoppedDoesNotBlameTheJob(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.hosts.run = func(ctx context.Context, _ fleet.Host, _ remote.Command) (remote.Result, error) {

@@ -17,8 +17,8 @@ import (
 	"muster/worker/attempt"
 )
 
-// The built-in script on a real sshd: it gets its arguments as they were written, its exit
-// code is that of the job, and nothing of it is left.
+// The built-in script runs on a real sshd: it gets its arguments exactly as written, its exit code
+// is the one of the job, and it leaves nothing behind.
 func TestAScriptOfTheOperator(t *testing.T) {
 	t.Parallel()
 	sshd := sshtest.StartSSHD(t, sshtest.Options{})

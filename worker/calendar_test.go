@@ -10,9 +10,9 @@ import (
 	"muster/windows"
 )
 
-// A calendar of one customer takes no time from the work of others: 250 events that come
-// daily once let no job of anybody begin.
-func TestTheCalendarOfOneCustomerHoldsUpNobodyElse(t *testing.T) {
+// A large calendar of one customer does not delay the work of others. 250 daily events once kept
+// every job from its beginning.
+func TestTheCalendarOfOneCustomerDelaysNobodyElse(t *testing.T) {
 	t.Parallel()
 	hosts := startFleet(t, 1, nil)
 	q, spec := prepare(t, hosts)

@@ -11,8 +11,7 @@ import (
 	"muster/worker/verdict"
 )
 
-// A caller has at most one call to the queue under way, and repeats it until it
-// is answered.
+// A caller makes the calls to the queue, one at a time, and repeats each until the queue answers.
 type caller struct {
 	*Worker
 	node    string
@@ -23,17 +22,17 @@ type caller struct {
 	call    *call  // under way or to be repeated; nil: none
 	answers chan answer
 	tries   sync.WaitGroup
-	locked  time.Duration // until then nobody else can have a job that was here
+	locked  time.Duration // until then no other worker can have a job of this one
 }
 
-// A call is what is asked of the queue. It stays as it is however often it is
-// sent, because the queue may have carried it out without our seeing the answer.
+// A call is a question to the queue, with results. It never changes, however often it is sent,
+// because the queue may have carried it out although the answer got lost.
 type call struct {
-	step  jobs.Step
-	sent  time.Duration // on the boot clock, before it was first sent
-	tries int           // sent so often without an answer
-	next  time.Duration // when to send it again; 0: it is on its way
-	told  time.Duration // when its trouble was last logged
+	step   jobs.Step
+	sent   time.Duration // on the boot clock, before it was first sent
+	tries  int           // without an answer
+	next   time.Duration // when to send it again; 0: it is on its way
+	logged time.Duration // the last time at which its trouble was logged
 }
 
 type answer struct {
@@ -41,8 +40,8 @@ type answer struct {
 	err   error
 }
 
-// start sends a new call. Its request id is set here. Grants of the answer count
-// their time from now: whatever the network does, their locks begin later.
+// start gives a new call its request id, and sends it. The time of the grants in the answer counts
+// from now: whatever the network does, their locks begin later.
 func (c *caller) start(ctx context.Context, s jobs.Step) {
 	c.number++
 	s.Request = fmt.Sprintf("%s%d", c.prefix, c.number)
@@ -50,15 +49,15 @@ func (c *caller) start(ctx context.Context, s jobs.Step) {
 	c.send(ctx)
 }
 
-// resend sends the call again if it is time to.
+// resend sends the call again when its pause is over.
 func (c *caller) resend(ctx context.Context) {
 	if c.call != nil && c.call.next != 0 && c.Clock() >= c.call.next {
 		c.send(ctx)
 	}
 }
 
-// send tries once. A stop of the worker does not cut the call: it carries the
-// results of what was stopped.
+// send sends the call once. A stop of the worker does not cancel the call, because it carries the
+// results of the stopped jobs.
 func (c *caller) send(ctx context.Context) {
 	c.call.next = 0
 	step := c.call.step
@@ -70,20 +69,20 @@ func (c *caller) send(ctx context.Context) {
 	})
 }
 
-// failed plans the next try, and says once a minute that there is trouble.
+// failed plans the next try, and logs the trouble once a minute.
 func (c *caller) failed(err error) {
 	now := c.Clock()
 	c.call.tries++
 	c.call.next = now + verdict.Pause(c.call.tries, rand.Float64())
-	if c.call.tries == 1 || now-c.call.told >= time.Minute {
-		c.call.told = now
+	if c.call.tries == 1 || now-c.call.logged >= time.Minute {
+		c.call.logged = now
 		c.Log.Warn("no answer from the queue, the call will be repeated", "zone", c.zone,
 			"request", c.call.step.Request, "tries", c.call.tries,
 			"results", len(c.call.step.Results), "error", err)
 	}
 }
 
-// answered forgets the call, and returns it.
+// answered ends the call, and returns it.
 func (c *caller) answered() *call {
 	call := c.call
 	c.call = nil

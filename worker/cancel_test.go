@@ -13,7 +13,7 @@ import (
 	"muster/jobs"
 )
 
-// cancel says from some time on that a job is to be stopped.
+// cancel cancels a job after some time.
 func (s *stand) cancel(id jobs.ID, after time.Duration) {
 	began := time.Now()
 	s.q.stops = func([]jobs.ID) (map[jobs.ID]string, error) {
@@ -24,7 +24,7 @@ func (s *stand) cancel(id jobs.ID, after time.Duration) {
 	}
 }
 
-// obeys is a command that takes so long, and can be stopped in 50 ms.
+// obeys is a command that takes a time d, and stops within 50 ms.
 func obeys(ctx context.Context, stop <-chan struct{}, d time.Duration) (remote.Result, error) {
 	select {
 	case <-time.After(d):
@@ -131,8 +131,8 @@ func TestShortJobsAskForNoStops(t *testing.T) {
 	})
 }
 
-// Without an answer nothing is stopped, and it is asked again.
-func TestStopsWithoutAnAnswer(t *testing.T) {
+// Without an answer the worker stops nothing, and asks again.
+func TestTheQuestionForStopsIsAskedAgainWithoutAnAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.hosts.run = func(ctx context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
 			return obeys(ctx, c.Stop, 15*time.Second)
@@ -152,8 +152,8 @@ func TestStopsWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// A question that gets no answer holds up neither the end nor the bye.
-func TestAQuestionForStopsDoesNotHoldUpTheEnd(t *testing.T) {
+// A question without an answer delays neither the end nor the bye.
+func TestAQuestionForStopsDoesNotDelayTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		g := s.q.grant(task1, "fw1")
 		s.q.slowStops = time.Hour

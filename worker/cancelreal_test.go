@@ -15,7 +15,7 @@ import (
 	"muster/worker/verdict"
 )
 
-// onWord closes a channel when a word was said.
+// onWord closes a channel when a word was written to it.
 type onWord struct {
 	word string
 	said chan struct{}
@@ -23,7 +23,7 @@ type onWord struct {
 	all  bytes.Buffer
 }
 
-// Write takes what is said.
+// Write takes output.
 func (w *onWord) Write(p []byte) (int, error) {
 	if w.all.Write(p); strings.Contains(w.all.String(), w.word) {
 		w.once.Do(func() { close(w.said) })
@@ -31,8 +31,8 @@ func (w *onWord) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A real command that is told to stop takes the connection with it, so nobody sees its end: the
-// job says once that nobody knows whether it runs still, and why.
+// A real command gets the signal to stop and ends the connection, so nobody sees its end. The job
+// says once that nobody knows whether the command still runs, and why.
 func TestAFailedCancelSaysOneThingOnce(t *testing.T) {
 	t.Parallel()
 	host := sshtest.StartSSHD(t, sshtest.Options{}).Host

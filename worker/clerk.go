@@ -15,38 +15,38 @@ import (
 // pollMin is the least time after which a free slot asks again for work.
 const pollMin = 100 * time.Millisecond
 
-// A clerk keeps the books of a worker: which jobs are in hand, what is to be
-// said about others, and the call to the queue. All of it belongs to one
-// goroutine; attempts and calls run in others and send it what came out.
+// A clerk keeps the books of a worker: the jobs in hand, the results that the queue does not have
+// yet, and the call to the queue. All of this belongs to one goroutine. Attempts and calls run in
+// other goroutines, and send their results to the clerk.
 type clerk struct {
 	*Worker
-	calls    caller
-	specs    specs
-	orderer  orderer
-	reporter *reporter
-	orders   <-chan jobs.Order
+	calls     caller
+	specs     specs
+	reorderer reorderer
+	reporter  *reporter
+	orders    <-chan jobs.Order
 
 	inHand  map[jobs.Token]*attempt.Attempt
 	results []jobs.Result // not part of a call yet
-	done    int           // jobs that ended
-	next    jobs.Micros   // when there is work again, as the queue last said
+	done    int           // the number of jobs that ended
+	next    jobs.Micros   // the time of the next work, by the last answer of the queue
 
-	mode    mode
-	idleTil time.Duration // nothing is due before, on the boot clock; 0: more may be due
-	stopTil time.Duration // after a stop: time for the last words
+	mode      mode
+	idleUntil time.Duration // no job is due before, on the boot clock; 0: one may be due
+	stopUntil time.Duration // after a stop: the end of the time for the last report
 
 	lines lines
 }
 
-// lines are how the other goroutines reach the clerk.
+// lines connect the other goroutines with the clerk.
 type lines struct {
 	finished chan attempt.Ending
-	moved    chan struct{} // a deadline was moved on
+	moved    chan struct{} // gets a value when a deadline moves
 	stops    stops
 	voices   voices
-	gone     chan struct{} // closed when the clerk does not listen any more
+	gone     chan struct{} // closed when the clerk receives nothing more
 	attempts sync.WaitGroup
-	stuck    bool // one of the attempts does not end: nobody waits for it
+	stuck    bool // one of the attempts does not end, and the clerk does not wait for it
 }
 
 // mode is whether a clerk takes jobs.
@@ -54,8 +54,8 @@ type mode int
 
 const (
 	taking   mode = iota
-	draining      // ends what is in hand
-	stopping      // what is in hand is being stopped
+	draining      // the jobs in hand go to their end
+	stopping      // the jobs in hand are being stopped
 )
 
 func newClerk(w *Worker, h jobs.Handover, m Master) *clerk {
@@ -65,10 +65,10 @@ func newClerk(w *Worker, h jobs.Handover, m Master) *clerk {
 			Worker: w, node: h.Node, slot: h.Slot, zone: h.Zone, prefix: requestPrefix(),
 			answers: make(chan answer, 1),
 		},
-		orderer:  newOrderer(w, h.Zone),
-		reporter: newReporter(m.Report),
-		orders:   m.Orders,
-		inHand:   map[jobs.Token]*attempt.Attempt{},
+		reorderer: newReorderer(w, h.Zone),
+		reporter:  newReporter(m.Report),
+		orders:    m.Orders,
+		inHand:    map[jobs.Token]*attempt.Attempt{},
 		lines: lines{
 			finished: make(chan attempt.Ending),
 			moved:    make(chan struct{}, 1),
@@ -79,8 +79,8 @@ func newClerk(w *Worker, h jobs.Handover, m Master) *clerk {
 	}
 }
 
-// work is the life of the clerk. Each turn looks at everything that is due, so
-// it does not matter what woke it.
+// work runs the clerk until nothing is left to do. Each turn looks at everything that is due,
+// whatever woke it.
 func (c *clerk) work(ctx context.Context, h jobs.Handover) error {
 	defer c.leave()
 	c.accept(ctx, h.Reply, h.Sent)
@@ -94,7 +94,7 @@ func (c *clerk) work(ctx context.Context, h jobs.Handover) error {
 		c.speak(ctx)
 		c.reporter.tell(c.report(false))
 		if c.mode != taking {
-			c.orderer.cancel()
+			c.reorderer.cancel()
 		}
 		if c.over() {
 			return nil
@@ -110,7 +110,7 @@ func (c *clerk) work(ctx context.Context, h jobs.Handover) error {
 		case a := <-c.calls.answers:
 			c.answered(ctx, a)
 		case a := <-c.lines.stops.answers:
-			c.halt(a)
+			c.stopCancelled(a)
 		case a := <-c.lines.voices.answers:
 			c.spoke(a)
 		case o, ok := <-c.orders:
@@ -118,39 +118,39 @@ func (c *clerk) work(ctx context.Context, h jobs.Handover) error {
 		case <-stop:
 			stop = nil
 			c.mode = stopping
-			c.stopTil = c.Clock() + c.cfg.LastWords
+			c.stopUntil = c.Clock() + c.cfg.LastWords
 		case <-c.lines.moved:
-		case <-c.orderer.over:
-			c.orderer.ended()
+		case <-c.reorderer.over:
+			c.reorderer.ended()
 		case <-alarm.C:
 		}
 		alarm.Stop()
 	}
 }
 
-// leave waits for the other goroutines, but not for attempts that are stuck.
+// leave waits for the other goroutines, but not for stuck attempts.
 func (c *clerk) leave() {
 	close(c.lines.gone)
 	c.calls.tries.Wait()
 	c.lines.stops.end()
 	c.lines.voices.end()
-	c.orderer.cancel()
-	c.orderer.walking.Wait()
+	c.reorderer.cancel()
+	c.reorderer.walking.Wait()
 	if !c.lines.stuck && len(c.inHand) == 0 {
 		c.lines.attempts.Wait()
 	}
 }
 
-// ask starts a call if there is something to say, or to ask for.
+// ask starts a call if there are results to report, or slots to fill.
 func (c *clerk) ask(ctx context.Context) {
-	if c.idleTil != 0 && c.Clock() >= c.idleTil {
-		c.idleTil = 0
+	if c.idleUntil != 0 && c.Clock() >= c.idleUntil {
+		c.idleUntil = 0
 	}
 	if c.calls.call != nil {
 		return
 	}
 	want := c.free()
-	if len(c.results) == 0 && (want == 0 || c.idleTil != 0) {
+	if len(c.results) == 0 && (want == 0 || c.idleUntil != 0) {
 		return
 	}
 	c.calls.start(ctx, jobs.Step{
@@ -163,7 +163,7 @@ func (c *clerk) ask(ctx context.Context) {
 	c.results = nil
 }
 
-// free is how many jobs the clerk would take.
+// free returns the number of jobs that the clerk would take.
 func (c *clerk) free() int {
 	if c.mode != taking {
 		return 0
@@ -171,7 +171,7 @@ func (c *clerk) free() int {
 	return c.cfg.Slots - len(c.inHand)
 }
 
-// answered looks at what a try of the call brought.
+// answered takes the answer to a try of the call.
 func (c *clerk) answered(ctx context.Context, a answer) {
 	if a.err != nil {
 		c.calls.failed(a.err)
@@ -191,45 +191,46 @@ func (c *clerk) answered(ctx context.Context, a answer) {
 	c.accept(ctx, a.reply, call.sent)
 }
 
-// accept starts the jobs of an answer. sent is when their time began.
+// accept starts the jobs of an answer. Their time counts from sent.
 func (c *clerk) accept(ctx context.Context, r jobs.Reply, sent time.Duration) {
 	c.specs.add(r.Specs)
 	for _, g := range r.Jobs {
-		looks := g.Mode.Looks() // nothing is held, and nobody waits for a result
+		looks := g.Mode.Looks() // the job has no lock, and nobody waits for a result
 		if !looks {
-			c.calls.lockedTil(sent+g.Timeout, g.Timeout)
+			c.calls.lockedUntil(sent+g.Timeout, g.Timeout)
 		}
 		plan, ok := c.specs.get(g.Job.Task())
 		switch {
-		case looks && (!ok || c.mode != taking || ctx.Err() != nil): // it is handed out again
+		case looks && (!ok || c.mode != taking || ctx.Err() != nil): // the queue hands it out again
 		case !ok:
 			c.Log.Error("the queue handed out a job without the spec of its task", "job", g.Job)
 			c.results = append(c.results, verdict.Puzzled(g, jobs.DefaultPolicy(),
 				"the job came without the spec of its task: a mistake in muster"))
 		case g.Mode != jobs.ModeLost && (c.mode != taking || ctx.Err() != nil):
-			c.results = append(c.results, verdict.Untouched(g, "the worker takes nothing new"))
+			c.results = append(c.results, verdict.Untouched(g, "the worker takes no new jobs"))
 		default:
 			c.begin(ctx, c.env.New(c.calls.zone, g, plan), sent)
 		}
 	}
 	c.specs.trim()
 	if c.mode == taking {
-		c.orderer.look(ctx, r)
+		c.reorderer.look(ctx, r)
 	}
 
 	if r.Why != "" {
-		c.Log.Warn("nothing is handed out", "zone", c.calls.zone, "why", r.Why,
+		c.Log.Warn("the queue hands out no jobs", "zone", c.calls.zone, "why", r.Why,
 			"left", max(r.Next.Sub(r.Now), 0).Round(time.Second))
 	}
 	c.next = r.Next
-	c.idleTil = 0
+	c.idleUntil = 0
 	switch r.Status {
 	case jobs.StatusNext, jobs.StatusFrozen, jobs.StatusHalted:
-		c.idleTil = c.Clock() + nap(r, c.cfg.Poll)
+		c.idleUntil = c.Clock() + nap(r, c.cfg.Poll)
 	}
 }
 
-// nap is how long nothing is due, as far as is known. Both times are Redis'.
+// nap returns the time to the next due job, by an answer of the queue, or most if the queue does
+// not know one.
 func nap(r jobs.Reply, most time.Duration) time.Duration {
 	if r.Next == 0 {
 		return most
@@ -251,31 +252,31 @@ func (c *clerk) begin(ctx context.Context, a *attempt.Attempt, sent time.Duratio
 	})
 }
 
-// ended takes the result of an attempt. Of one that was given up before, the
-// result has been said.
+// ended takes the result of an attempt. The result of an attempt that was given up before does not
+// count any more.
 func (c *clerk) ended(e attempt.Ending) {
 	a := c.inHand[e.Token]
 	if a == nil {
 		return
 	}
 	t := a.Grant().Timeout
-	c.calls.lockedTil(a.Until()+jobs.Margin(t), t) // a checkpoint may have moved it
+	c.calls.lockedUntil(a.Until()+jobs.Margin(t), t) // a checkpoint may have moved its end
 	delete(c.inHand, e.Token)
 	if !e.Stale {
 		c.results = append(c.results, e.Result)
 	}
 }
 
-// dropStuck gives up attempts that do not stop at their deadline. A process in
-// which that can happen is not sound: it takes nothing more and so comes to its end.
+// dropStuck gives up attempts that do not stop at their deadline. A process in which that happens
+// is not sound: it takes no more jobs, and so comes to its end.
 func (c *clerk) dropStuck() {
 	for token, a := range c.inHand {
 		if c.Clock() < a.MustEnd() || a.Expire() {
 			continue
 		}
-		c.Log.Error("the job does not stop at its deadline, this worker takes no more",
+		c.Log.Error("the job does not stop at its deadline, this worker takes no more jobs",
 			"job", a.Grant().Job, "host", a.Grant().Job.Host())
-		c.calls.lockedTil(a.Until()+jobs.Margin(a.Grant().Timeout), a.Grant().Timeout)
+		c.calls.lockedUntil(a.Until()+jobs.Margin(a.Grant().Timeout), a.Grant().Timeout)
 		delete(c.inHand, token)
 		c.lines.stuck = true
 		c.mode = max(c.mode, draining)
@@ -285,34 +286,34 @@ func (c *clerk) dropStuck() {
 	}
 }
 
-// ordered obeys the master. Without a master there is nobody who would start
-// more children or stop this one: it ends what it has in hand.
+// ordered obeys the master. Without a master nobody would start more children or stop this one, so
+// the worker brings the jobs in hand to their end and takes no more.
 func (c *clerk) ordered(o jobs.Order, ok bool) {
 	switch {
 	case !ok:
 		c.orders = nil
-		c.Log.Warn("the master is gone, the jobs in hand will be ended", "jobs", len(c.inHand))
+		c.Log.Warn("the master is gone, the worker ends after the jobs in hand", "jobs", len(c.inHand))
 	case o != jobs.OrderDrain:
-		c.Log.Warn("the master says what is not known here", "order", string(o))
+		c.Log.Warn("the master gave an unknown order", "order", string(o))
 		return
 	}
 	c.mode = max(c.mode, draining)
 }
 
-// over tells that there is nothing left to do.
+// over reports whether nothing is left to do.
 func (c *clerk) over() bool {
-	if len(c.inHand) > 0 || len(c.results) > 0 || c.calls.call != nil || c.orderer.stop != nil {
+	if len(c.inHand) > 0 || len(c.results) > 0 || c.calls.call != nil || c.reorderer.stop != nil {
 		return false
 	}
-	return c.mode != taking || c.idleTil != 0
+	return c.mode != taking || c.idleUntil != 0
 }
 
-// hopeless tells why it makes no sense to wait on for an answer: nothing that is
-// known here would get lost, the time after a stop is over, or nobody wants to know
-// any more.
+// hopeless returns why the worker should not wait for an answer any longer; nil: it should. The
+// time after a stop may be over, or the worker has no results that would get lost, or the results
+// do not count any more.
 func (c *clerk) hopeless() error {
 	now, call := c.Clock(), c.calls.call
-	if c.mode == stopping && now >= c.stopTil {
+	if c.mode == stopping && now >= c.stopUntil {
 		return fmt.Errorf("stopped, and could not report %d jobs within %s", len(c.jobs()),
 			c.cfg.LastWords)
 	}
@@ -320,13 +321,13 @@ func (c *clerk) hopeless() error {
 		return nil
 	}
 	if len(c.jobs()) > 0 {
-		return c.forsaken()
+		return c.orphaned()
 	}
 	return fmt.Errorf("no answer from the queue in zone %s for %s (%d tries)", c.calls.zone,
 		c.cfg.GiveUp, call.tries)
 }
 
-// sleep is the time to the next moment at which something is due by the clock.
+// sleep returns the time until the clerk must look at the clock again.
 func (c *clerk) sleep() time.Duration {
 	at := c.Clock() + c.cfg.Poll
 	sooner := func(t time.Duration) {
@@ -337,8 +338,8 @@ func (c *clerk) sleep() time.Duration {
 	if c.calls.call != nil {
 		sooner(c.calls.call.next)
 	}
-	sooner(c.idleTil)
-	sooner(c.stopTil)
+	sooner(c.idleUntil)
+	sooner(c.stopUntil)
 	sooner(c.stopsAt())
 	sooner(c.speakAt())
 	for _, a := range c.inHand {
@@ -347,7 +348,7 @@ func (c *clerk) sleep() time.Duration {
 	return max(at-c.Clock(), 0)
 }
 
-// jobs lists what is in hand: running, or ended and not reported yet.
+// jobs lists the jobs in hand: they run, or have ended and are not reported yet.
 func (c *clerk) jobs() []jobs.ID {
 	list := []jobs.ID{}
 	for _, a := range c.inHand {
@@ -365,9 +366,9 @@ func (c *clerk) jobs() []jobs.ID {
 	return list
 }
 
-// report is where the worker stands. Its deadline is that of what runs: a result
-// that waits for Redis can wait for ever, and must not get the worker killed. Nor
-// must a job that came too late and is on its way back.
+// report returns the state of the worker for its master. The deadline is the one of the running
+// jobs: a result may wait for Redis for ever, and must not get the worker killed. Nor must a job
+// that came too late, and is on its way back.
 func (c *clerk) report(ready bool) jobs.Report {
 	r := jobs.Report{Ready: ready, Jobs: c.jobs(), Done: c.done, Doubt: c.env.Agreed.Why()}
 	for _, a := range c.inHand {

@@ -67,7 +67,7 @@ func TestSlotsGatherResultsWhileACallIsUnderWay(t *testing.T) {
 			t.Errorf("%d results, %d at a time, want 100 and 7 or 8", len(s.q.results), s.hosts.most)
 		}
 		if len(s.q.calls) > 30 {
-			t.Errorf("%d calls for 100 jobs in 8 slots: the results are not gathered", len(s.q.calls))
+			t.Errorf("%d calls for 100 jobs in 8 slots: the results do not share calls", len(s.q.calls))
 		}
 		inHand := 1
 		for i, c := range s.q.calls {
@@ -80,7 +80,7 @@ func TestSlotsGatherResultsWhileACallIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestAFreeSlotAsksAgainForWhatIsDueLater(t *testing.T) {
+func TestAFreeSlotAsksAgainForLaterJobs(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.cfg.Slots = 2
 		s.hosts.run = func(ctx context.Context, h fleet.Host, _ remote.Command) (remote.Result, error) {
@@ -91,7 +91,7 @@ func TestAFreeSlotAsksAgainForWhatIsDueLater(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		s.q.put(task1, host(2))
 		synctest.Wait()
-		if len(s.q.what(jobs.NewID(task1, host(2)))) > 0 {
+		if len(s.q.resultsOf(jobs.NewID(task1, host(2)))) > 0 {
 			t.Fatal("asked before the poll")
 		}
 		time.Sleep(10 * time.Second)
@@ -125,7 +125,7 @@ func TestTheQueueSaysWhenToAskAgain(t *testing.T) {
 	}
 }
 
-func TestMoreMeansAtOnce(t *testing.T) {
+func TestAnAnswerOfMoreIsFollowedByACallAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.q.empty = jobs.Reply{Status: jobs.StatusMore}
 		s.q.fault = func(n int) (error, error) {
@@ -143,7 +143,7 @@ func TestMoreMeansAtOnce(t *testing.T) {
 	})
 }
 
-func TestNothingLeftIsTheEnd(t *testing.T) {
+func TestTheWorkerEndsWhenNoJobIsLeft(t *testing.T) {
 	for _, status := range []jobs.Status{jobs.StatusNext, jobs.StatusFrozen, jobs.StatusHalted} {
 		t.Run(string(status), func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *stand) {
@@ -158,10 +158,10 @@ func TestNothingLeftIsTheEnd(t *testing.T) {
 	}
 }
 
-func TestFinishIsRepeatedUntilItIsAnswered(t *testing.T) {
+func TestACallIsRepeatedUntilItIsAnswered(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
-		before, after error // of the tries while the queue is away
+		before, after error // errors of the tries while the queue is away
 	}{
 		{"not carried out", errAway, nil},
 		{"carried out, the answer is lost", nil, errAway},
@@ -197,7 +197,7 @@ func TestFinishIsRepeatedUntilItIsAnswered(t *testing.T) {
 				if got := s.q.only(first.Job); got.Outcome != jobs.Succeeded || string(got.Output) != "hello\n" {
 					t.Errorf("first job: %+v", got)
 				}
-				// Its lock may have begun with the first try: nothing of it may start now.
+				// Its lock may have begun with the first try, so the job must not start now.
 				if got := s.q.only(second.Job); got.Kind != jobs.KindBack {
 					t.Errorf("second job: %+v, want it back", got)
 				}
@@ -212,7 +212,7 @@ func TestFinishIsRepeatedUntilItIsAnswered(t *testing.T) {
 	}
 }
 
-// checkPauses looks at the times of the tries of the first call.
+// checkPauses checks the pauses between the tries of the first call.
 func checkPauses(t *testing.T, times []time.Time) {
 	t.Helper()
 	for i := range min(len(times)-3, 50) {
@@ -251,7 +251,7 @@ func TestNoFurtherStepStartsWhileTheQueueIsAway(t *testing.T) {
 	})
 }
 
-func TestGivesUpWhenNothingCanGetLost(t *testing.T) {
+func TestTheWorkerGivesUpWhenNoResultCanGetLost(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.q.fault = func(int) (error, error) { return errAway, nil }
 		began := time.Now()
@@ -266,7 +266,7 @@ func TestGivesUpWhenNothingCanGetLost(t *testing.T) {
 	})
 }
 
-func TestAWorkerWithoutMasterEndsWhatItHolds(t *testing.T) {
+func TestAWorkerWithoutMasterEndsAfterItsJobs(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		say  func(s *stand)
@@ -299,7 +299,7 @@ func TestAWorkerWithoutMasterEndsWhatItHolds(t *testing.T) {
 	}
 }
 
-func TestWhatComesAfterTheDrainIsGivenBack(t *testing.T) {
+func TestAJobThatComesAfterTheDrainIsReleased(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.cfg.Slots = 3
 		s.q.delay = time.Second
@@ -312,7 +312,7 @@ func TestWhatComesAfterTheDrainIsGivenBack(t *testing.T) {
 		if got := s.q.only(fresh.Job); got.Kind != jobs.KindBack {
 			t.Errorf("fresh job: %+v, want it back", got)
 		}
-		// Given back it would come again as one that was never lost.
+		// A released job would come again as if it had never been lost.
 		if got := s.q.only(dead.Job); got.Outcome != jobs.Unknown {
 			t.Errorf("lost job: %+v, want unknown", got)
 		}
@@ -387,7 +387,7 @@ func TestTheLastWordsHaveABound(t *testing.T) {
 	})
 }
 
-func TestAStopBeforeTheStartGivesAllBack(t *testing.T) {
+func TestAStopBeforeTheStartReleasesAllJobs(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		g := s.q.grant(task1, host(1))
 		w, err := New(s.cfg, Doors{Queue: s.q, Times: s.times, Clock: s.clock, Log: s.log,
@@ -408,7 +408,7 @@ func TestAStopBeforeTheStartGivesAllBack(t *testing.T) {
 	})
 }
 
-func TestAMasterThatDoesNotReadHoldsNothingUp(t *testing.T) {
+func TestAMasterThatDoesNotReadDelaysNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		released := make(chan struct{})
 		var got []jobs.Report
@@ -447,7 +447,7 @@ func TestReportsFollowTheJobsInHand(t *testing.T) {
 		moved.Ready = false
 		moved.Deadline += time.Second // the checkpoint came after one step
 		over := jobs.Report{Jobs: []jobs.ID{g.Job}}
-		// That nothing is in hand any more comes with the last one, which is due at once.
+		// The last report, which is due at once, says that no job is in hand any more.
 		bye := jobs.Report{Jobs: []jobs.ID{}, Done: 1, Bye: true, Next: s.lastSaid().Next}
 		want := []jobs.Report{first, moved, over, bye}
 		if diff := cmp.Diff(want, s.said()); diff != "" {
@@ -488,7 +488,7 @@ func TestAnAttemptThatDoesNotStopEndsTheWorker(t *testing.T) {
 	})
 }
 
-func TestALateResultIsNoJobDone(t *testing.T) {
+func TestALateResultDoesNotCountAsDone(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		g := s.q.grant(task1, host(1))
 		s.q.late = map[jobs.ID]bool{g.Job: true}
@@ -532,7 +532,7 @@ func TestAJobWithoutSpecIsNotTriedForEver(t *testing.T) {
 
 func TestErrorsOfTheQueueAreNoResults(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
-		// A call that hangs is cut, and repeated like any other.
+		// The worker ends a call that hangs, and repeats it like any other.
 		s.q.fault = func(n int) (error, error) {
 			if n == 1 {
 				s.q.delay = time.Hour

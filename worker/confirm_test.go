@@ -26,20 +26,20 @@ steps:
     run: tell
 `
 
-// swapper is a host that makes changes as confirm.sh does.
+// swapper is a host that makes changes like confirm.sh.
 type swapper struct {
 	state   string    // none, armed, confirmed, rolledback
-	armed   time.Time // when
-	more    string    // why it was taken back
+	armed   time.Time // the time of arm
+	more    string    // why the change was rolled back
 	proof   func(n int) int
 	apply   int    // exit code of
 	guard   int    // likewise
 	keep    int    // likewise
 	roll    int    // likewise
-	cut     string // the verb whose answer is lost, once it has been done
-	locked  bool   // nobody gets in as long as it is armed
-	gone    bool   // nobody gets in any more once it is armed
-	forgets bool   // its folder is gone once it is armed
+	cut     string // the verb whose answer is lost after it was done
+	locked  bool   // nobody can log in while the change is armed
+	gone    bool   // nobody can log in any more after arm
+	forgets bool   // its folder is gone after arm
 	proved  int
 	verbs   []string
 	conns   int
@@ -196,7 +196,7 @@ func TestChangesAreProvenAndConfirmed(t *testing.T) {
 	}
 }
 
-// That the change lets us in again is only proven by coming in again.
+// Only a new login proves that the change still lets muster log in.
 func TestTheProofComesOverANewConnection(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(swapping)
@@ -214,7 +214,7 @@ func TestTheProofComesOverANewConnection(t *testing.T) {
 	})
 }
 
-func TestACancelledChangeIsTakenBack(t *testing.T) {
+func TestACancelledChangeIsRolledBack(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(swapping)
 		h := swapper{proof: codes(75)}
@@ -241,7 +241,7 @@ func TestACancelledChangeIsTakenBack(t *testing.T) {
 	})
 }
 
-func TestAFencedHostIsAskedWhatBecameOfArm(t *testing.T) {
+func TestAHostWithRecordsIsAskedAboutItsArm(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(swapping)
 		var h swapper
@@ -266,8 +266,8 @@ func TestAFencedHostIsAskedWhatBecameOfArm(t *testing.T) {
 	})
 }
 
-// A host that keeps no record may still be at it, and begins nothing twice.
-func TestAnUnfencedHostGetsItsTimeBeforeItIsToldAgain(t *testing.T) {
+// On a host without records the older arm may still run, so the worker waits until it must be over.
+func TestAHostWithoutRecordsGetsItsTimeBeforeASecondArm(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(swapping)
 		var h swapper

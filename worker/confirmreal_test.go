@@ -22,16 +22,16 @@ import (
 	"muster/worker/attempt"
 )
 
-// wall stands between a worker and a real sshd: it lets nobody through as long as a file of
-// the host says so, and it can cut what is under way.
+// wall stands between a worker and a real sshd. It lets nobody through while a file of the host
+// says so, and it can cut open connections.
 type wall struct {
 	rules string       // a file: "shut" lets nobody through
-	after atomic.Int64 // cut everything after so many bytes from the worker, once; 0: never
+	after atomic.Int64 // cuts all connections once, after so many bytes from the worker; 0: never
 	bytes atomic.Int64
 	conns sync.WaitGroup
 }
 
-// raise puts a wall before an address and returns the port to knock at.
+// raise puts a wall before an address, and returns the port of the wall.
 func (w *wall) raise(t *testing.T, to string) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -110,7 +110,7 @@ steps:
       within: 10s
 `
 
-// realLife is a job on a real sshd behind a wall, and the file of its rules.
+// realLife makes a job on a real sshd behind a wall, and the file of its rules.
 func realLife(t *testing.T, sshd sshtest.SSHD, want string) (*life, *wall) {
 	t.Helper()
 	dir := t.TempDir()
@@ -120,7 +120,7 @@ func realLife(t *testing.T, sshd sshtest.SSHD, want string) (*life, *wall) {
 	}
 	cfg := remote.Default()
 	cfg.RecordDir = filepath.Join(dir, "record")
-	// The host has kept records since long, so it knows what it was never told.
+	// The host has kept records for long, so it can show that a step never began.
 	if err := os.Mkdir(cfg.RecordDir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestAChangeOnARealSSHD(t *testing.T) {
 		rules   string
 	}{
 		{"new", jobs.Succeeded, "new"},
-		{"shut", jobs.RolledBack, "old"}, // nobody gets in any more, not even who did it
+		{"shut", jobs.RolledBack, "old"}, // nobody can log in any more, not even muster
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			t.Parallel()
@@ -172,8 +172,8 @@ func TestAChangeOnARealSSHD(t *testing.T) {
 	}
 }
 
-// The connection is cut at sixteen moments of a change. Whenever that is, exactly one of
-// confirmed and taken back comes about, and muster says which.
+// The wall cuts the connection at sixteen moments of a change. In each case the change is either
+// confirmed or rolled back, and muster says which.
 func TestAChangeSurvivesCutsAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	sshd := sshtest.StartSSHD(t, sshtest.Options{Address: "127.0.0.3", Config: []string{"MaxStartups 200"}})

@@ -30,11 +30,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errAway = errors.New("connection refused")
 
-// fakeQueue is a queue of one zone in memory. It hands out what is due in its
-// order, and gives a repeated request its earlier answer.
+// fakeQueue is a queue of one zone in memory. It hands out due jobs in the order in which they were
+// put, and gives a repeated request its earlier answer.
 type fakeQueue struct {
 	t       testing.TB
-	fault   func(n int) (before, after error) // of the nth try, from 1
+	fault   func(n int) (before, after error) // the error of the nth try, from 1
 	verdict func(c jobs.Checkpoint) (jobs.Verdict, error)
 	late    map[jobs.ID]bool // results that do not count
 	stops   func(ids []jobs.ID) (map[jobs.ID]string, error)
@@ -52,19 +52,19 @@ type fakeQueue struct {
 	record
 }
 
-// record is what a queue was asked and told.
+// record notes the calls to a queue.
 type record struct {
 	inFlight int
-	tries    []jobs.Step   // as they came, repeated ones too
-	times    []time.Time   // when
-	calls    []jobs.Step   // carried out, each once
-	results  []jobs.Result // of calls
+	tries    []jobs.Step   // all in order, with the repeated ones
+	times    []time.Time   // of the tries
+	calls    []jobs.Step   // each carried out once
+	results  []jobs.Result // of the calls
 	asked    []jobs.Checkpoint
-	stopsFor [][]jobs.ID // of which it was asked whether they are to be stopped
-	heard    []hearing   // calls of Speak, and the answer if there is another one
+	stopsFor [][]jobs.ID // the jobs of each question for stops
+	heard    []hearing   // the calls of Speak
 	speak    func(ctx context.Context, list []jobs.Speech) ([]jobs.ID, error)
 	gate     func(step int, late bool) (jobs.GateAnswer, error) // nil: nobody answers
-	walks    []time.Time                                        // of Reorder, when
+	walks    []time.Time                                        // the times of Reorder
 	walking  int
 }
 
@@ -120,7 +120,7 @@ func (q *fakeQueue) Step(ctx context.Context, zone string, s jobs.Step) (jobs.Re
 	return reply, nil
 }
 
-// same complains about a call that is repeated in other words.
+// same reports an error if a repeated request has another content.
 func (q *fakeQueue) same(s jobs.Step) {
 	for _, c := range q.calls {
 		if c.Request == s.Request && !reflect.DeepEqual(c, s) {
@@ -219,7 +219,7 @@ func (q *fakeQueue) Reorder(ctx context.Context, zone string, o jobs.Overload) (
 	return q.reorder(ctx)
 }
 
-// hearing is a call of Speak, and when it came.
+// hearing is a call of Speak, and its time.
 type hearing struct {
 	at   time.Time
 	list []jobs.Speech
@@ -238,14 +238,14 @@ func (q *fakeQueue) Speak(ctx context.Context, zone string, list []jobs.Speech) 
 	return q.speak(ctx, list)
 }
 
-// walked is how often it was reordered, or tried.
+// walked returns the number of calls of Reorder.
 func (q *fakeQueue) walked() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.walks)
 }
 
-// put makes a job due, fresh and with a minute of time, on a host of its name.
+// put makes a fresh job due on a host. Its attempt has the time attemptTime.
 func (q *fakeQueue) put(task jobs.TaskID, host string, change ...func(*jobs.Grant)) jobs.Grant {
 	g := q.grant(task, host, change...)
 	q.mu.Lock()
@@ -272,8 +272,8 @@ func (q *fakeQueue) grant(task jobs.TaskID, host string, change ...func(*jobs.Gr
 	return g
 }
 
-// what is what the queue was told of a job, all results in order.
-func (q *fakeQueue) what(id jobs.ID) []jobs.Result {
+// resultsOf returns all results of a job, in order.
+func (q *fakeQueue) resultsOf(id jobs.ID) []jobs.Result {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var list []jobs.Result
@@ -285,31 +285,31 @@ func (q *fakeQueue) what(id jobs.ID) []jobs.Result {
 	return list
 }
 
-// carriedOut is how many calls were carried out so far.
+// carriedOut returns the number of calls that were carried out so far.
 func (q *fakeQueue) carriedOut() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.calls)
 }
 
-// only is the one result of a job.
+// only returns the result of a job that must have exactly one.
 func (q *fakeQueue) only(id jobs.ID) jobs.Result {
 	q.t.Helper()
-	list := q.what(id)
+	list := q.resultsOf(id)
 	if len(list) != 1 {
 		q.t.Fatalf("%d results of %s, want 1: %+v", len(list), id, list)
 	}
 	return list[0]
 }
 
-// fakeHosts are the hosts. By default all of them are there and every step takes
-// a second and succeeds.
+// fakeHosts pretends the hosts. By default each can be reached, and each step succeeds after a
+// second.
 type fakeHosts struct {
-	door   func(ctx context.Context, h fleet.Host) (attempt.Conn, error) // to real hosts; nil: to these
+	door   func(ctx context.Context, h fleet.Host) (attempt.Conn, error) // connects to real hosts; nil: to these
 	dial   func(ctx context.Context, h fleet.Host) error
 	run    func(ctx context.Context, h fleet.Host, c remote.Command) (remote.Result, error)
 	upload func(ctx context.Context, h fleet.Host, u remote.Upload) error
-	kin    attempt.Kin // who is in which group
+	kin    attempt.Kin // the members of groups
 	mark   func(h fleet.Host, m remote.Marker) (remote.Marking, error)
 
 	mu     sync.Mutex // guards all below
@@ -328,7 +328,7 @@ func newHosts() *fakeHosts {
 	}
 }
 
-// works is a command that takes so long, or until ctx ends.
+// works is a command that takes a time d, or until ctx ends.
 func works(ctx context.Context, d time.Duration) (remote.Result, error) {
 	select {
 	case <-time.After(d):
@@ -404,7 +404,7 @@ const (
 // attemptTime is the lock of an attempt whose steps have stepTime.
 var attemptTime = jobs.AttemptTimeout(stepTime)
 
-// spec is a task whose steps run these shell texts.
+// spec returns a task with these steps.
 func spec(t testing.TB, steps ...scripts.Step) jobs.Spec {
 	t.Helper()
 	book := scripts.Frozen{Runbook: "test", Steps: steps}
@@ -433,7 +433,7 @@ type stand struct {
 	times  *fakeTimes
 	cfg    Config
 	orders chan jobs.Order
-	report func(jobs.Report) // replaces the gathering
+	report func(jobs.Report) // replaces gather
 	log    hclog.Logger
 	bootClock
 	stores
@@ -446,13 +446,13 @@ type stand struct {
 	reports []jobs.Report // guarded by mu
 }
 
-// bootClock is that of the worker.
+// bootClock is the boot clock of the worker.
 type bootClock struct {
 	zero  time.Time
-	slept atomic.Int64 // how long the process was stopped, ns
+	slept atomic.Int64 // the time for which the process was stopped, in ns
 }
 
-// stores are what a node has of its own.
+// stores holds the further doors of an attempt.
 type stores struct {
 	blobs  func(context.Context, string, int64) (io.ReadSeekCloser, error)
 	unseal func(task, argument, sealed string) (seal.Text, error)
@@ -532,7 +532,7 @@ func (s *stand) said() []jobs.Report {
 	return append([]jobs.Report{}, s.reports...)
 }
 
-// lastSaid is the latest report.
+// lastSaid returns the latest report.
 func (s *stand) lastSaid() jobs.Report {
 	s.t.Helper()
 	all := s.said()
@@ -571,7 +571,7 @@ func (s *stand) finish() {
 
 func host(i int) string { return fmt.Sprintf("fw%03d", i) }
 
-// inWords returns what matters of a result, on one line.
+// inWords returns a result on one line, without its texts.
 func inWords(r jobs.Result, goOn bool) string {
 	if goOn {
 		return "go on"

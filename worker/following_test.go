@@ -13,15 +13,15 @@ import (
 	"muster/jobs"
 )
 
-// A step of a host that keeps records is followed as long as its bound lasts, however often
-// the host cannot be reached meanwhile: it is not unknown what will be told. Behind the bound
-// the tries count.
+// A worker asks a host with records about a step until the bound of the step is over, however often
+// it cannot reach the host meanwhile: the host will be able to answer. After the bound the tries
+// count.
 func TestAStepIsFollowedAsLongAsItsBoundLasts(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		bound time.Duration
-		away  time.Duration // the network is, from the start of the step on
-		lost  bool          // the worker is lost with it, too
+		away  time.Duration // the time without network, from the start of the step
+		lost  bool          // the worker is lost, too
 		want  jobs.Outcome
 	}{
 		{"66 seconds away", 10 * time.Minute, 66 * time.Second, false, jobs.Succeeded},

@@ -62,7 +62,7 @@ func TestAGateWaitsForAPerson(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		word jobs.GateWord // "": nobody answers
-		want string        // of the second attempt
+		want string        // the result of the second attempt
 		ran  string
 		said string
 	}{
@@ -108,19 +108,20 @@ func TestAGateWaitsForAPerson(t *testing.T) {
 	}
 }
 
-// taken is a job that is taken at its gate.
+// taken makes a grant one of a job at its gate.
 func taken(mode jobs.Mode, saved string) func(*jobs.Grant) {
 	return func(g *jobs.Grant) { g.Mode, g.Step, g.Attempt, g.Saved, g.Bound = mode, 1, 2, saved, time.Minute }
 }
 
-// stood is what is kept of a job that stands at its gate for another hour.
+// stood returns the memory of a job that has waited at its gate for an hour, and may wait for
+// another one.
 func stood() string {
 	now := jobs.MicrosOf(time.Now())
 	return fmt.Sprintf(`{"probe":{"since":%d,"until":%d,"saying":"s","gate":{"name":"ds","question":"Well?"}},`+
 		`"saved":{"ds":"a"}}`, now.Add(-time.Hour), now.Add(time.Hour))
 }
 
-func TestAJobAtItsGate(t *testing.T) {
+func TestTheAnswerAtAGateIsObeyed(t *testing.T) {
 	token := func(g *jobs.Grant) { g.Token = jobs.Token(jobs.MicrosOf(time.Now())) }
 	for _, tt := range []struct {
 		name string
@@ -152,8 +153,8 @@ func TestAJobAtItsGate(t *testing.T) {
 	}
 }
 
-// Where no answer is to be had it is asked again, and a cancel is obeyed meanwhile.
-func TestAGateAndAQueueThatIsAway(t *testing.T) {
+// The worker asks again until the queue answers, and obeys a cancel meanwhile.
+func TestAGateOutlivesAQueueThatIsAway(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(gated)
 		n := 0
@@ -182,7 +183,7 @@ func TestAGateAndAQueueThatIsAway(t *testing.T) {
 	})
 }
 
-// A dry run tells what would be asked, with the values that it found.
+// A dry run shows the question of the gate, with the values that its steps saved.
 func TestADryRunAsksNobody(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(gated)

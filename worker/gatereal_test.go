@@ -35,8 +35,8 @@ steps:
     run: echo used
 `
 
-// On a real Redis: no worker waits with a person, and each job goes the way that the person
-// says, whatever worker has it then.
+// No worker is busy while a job waits for a person, and each job follows the answer, whichever
+// worker has it then.
 func TestAGateOnARealRedis(t *testing.T) {
 	t.Parallel()
 	hosts := startFleet(t, 4, nil)
@@ -77,7 +77,7 @@ func TestAGateOnARealRedis(t *testing.T) {
 	}
 }
 
-// specOf is a task of a runbook without arguments.
+// specOf returns a task of a runbook without arguments.
 func specOf(t *testing.T, text string) jobs.Spec {
 	t.Helper()
 	rb, err := scripts.Parse("book.yaml", []byte(text))
@@ -96,7 +96,7 @@ func specOf(t *testing.T, text string) jobs.Spec {
 		Expire: jobs.DefaultExpire, Retry: jobs.DefaultPolicy(), Created: jobs.MicrosOf(time.Now()), Action: action}
 }
 
-// workOn lets a worker do what is due, and sees it go when nothing is.
+// workOn lets a worker do the due jobs, until it ends because none is left.
 func workOn(t *testing.T, q *queuetest.Queue, request string) {
 	t.Helper()
 	client, err := remote.New(remote.Default())

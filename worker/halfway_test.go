@@ -15,10 +15,10 @@ import (
 	"muster/worker/verdict"
 )
 
-// This file is about disruptive jobs that are half way: what they did to their host is
-// remembered, and their group is not given to anybody before it is known how that is.
+// This file tests disruptive jobs that are half way. A job remembers that it has disturbed its
+// host, and no other job gets the group before the state of the host is known.
 
-// disrupts makes the task a disruptive one of a runbook's text.
+// disrupts makes the task a disruptive one, with the runbook of a text.
 func (s *stand) disrupts(text string) {
 	s.reads("disruptive: true\n" + strings.Replace(text, "disruptive: true\n", "", 1))
 	spec := s.q.specs[task1]
@@ -26,9 +26,9 @@ func (s *stand) disrupts(text string) {
 	s.q.specs[task1] = spec
 }
 
-// A step that ran, failed and is to be tried once more has disturbed its host: of one that
-// does not answer any more then nobody knows how it is.
-func TestAStepThatIsTriedAgainHasDisturbed(t *testing.T) {
+// A step failed and will be tried again: it has disturbed its host. If the host does not answer any
+// more, nobody knows its state.
+func TestAFailedTryHasDisturbedItsHost(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.disrupts(changing)
 		s.says(map[string]string{"look": "state=old", "change": "busy#7"})
@@ -50,9 +50,9 @@ func TestAStepThatIsTriedAgainHasDisturbed(t *testing.T) {
 	})
 }
 
-// A change that is made and neither confirmed nor taken back is under way, on every member:
-// their markers stay, and so does the group.
-func TestTheMarkersOfAChangeThatIsMadeStay(t *testing.T) {
+// A change that is neither confirmed nor rolled back is under way. The markers stay on every
+// member, and the job keeps its group.
+func TestTheMarkersOfAnArmedChangeStay(t *testing.T) {
 	inPair(t, func(t *testing.T, s *stand, p *pair) {
 		s.disrupts(swapping)
 		h := swapper{proof: codes(scripts.NotYet)}
@@ -67,8 +67,9 @@ func TestTheMarkersOfAChangeThatIsMadeStay(t *testing.T) {
 	})
 }
 
-// Whoever lost its markers in the middle of a change waits for its group, and keeps it.
-func TestAChangeThatIsMadeKeepsItsGroup(t *testing.T) {
+// A job that lost its markers in the middle of a change waits until it can mark its group, and
+// keeps the group.
+func TestAnArmedChangeKeepsItsGroup(t *testing.T) {
 	inPair(t, func(t *testing.T, s *stand, p *pair) {
 		s.disrupts(swapping)
 		p.away["fw3"] = true
@@ -80,14 +81,14 @@ func TestAChangeThatIsMadeKeepsItsGroup(t *testing.T) {
 		s.start()
 		s.finish()
 		if r := s.q.only(g.Job); r.Kind != jobs.KindDefer || r.Release {
-			t.Errorf("got %+v, want it deferred with its group", r)
+			t.Errorf("got %+v, want it deferred, and its group kept", r)
 		}
 	})
 }
 
-// A reboot and a change ask the queue for a go of their own, right before they begin. One that
-// comes when the window is over begins nothing, nor does the next attempt believe that it did.
-func TestALateGoBeginsNothingThatIsLookedAfter(t *testing.T) {
+// A reboot and a change ask the queue for a go of their own, right before they begin. A go that
+// comes after the end of the window begins nothing, and the next attempt knows that.
+func TestALateGoBeginsNoRebootAndNoChange(t *testing.T) {
 	for name, book := range map[string]string{"reboot": rebooting, "change": swapping} {
 		t.Run(name, func(t *testing.T) { lateGoOfItsOwn(t, book) })
 	}
@@ -137,8 +138,8 @@ steps:
     run: two {{saved.state}}
 `
 
-// However a job ends that has disturbed its host, its group is only given to the next one if
-// the host itself said how its step ended.
+// When a job ends that has disturbed its host, the next job gets the group only if the host itself
+// said how the step ended.
 func TestAnEndHalfWayFreezesTheGroup(t *testing.T) {
 	throttled := fault(remote.KindThrottled, false, errAway)
 	for _, tt := range []struct {
@@ -186,15 +187,16 @@ func TestAnEndHalfWayFreezesTheGroup(t *testing.T) {
 	}
 }
 
-// A host that is half way back is as nobody wanted it, also if somebody cancelled the job.
+// After half of an on_fail the host is in a state that nobody planned, also if somebody cancelled
+// the job.
 func TestACancelInAnOnFailFreezesTheGroup(t *testing.T) {
 	for _, disruptive := range []bool{true, false} {
 		t.Run(fmt.Sprint(disruptive), func(t *testing.T) { cancelInOnFail(t, disruptive) })
 	}
 }
 
-// What the queue looks for in what a job keeps is there.
-func TestTheQueueSeesWhoIsHalfWayBack(t *testing.T) {
+// The queue searches the memory of a job for these words, and a step cannot forge them.
+func TestTheQueueCanReadAnUnfinishedOnFail(t *testing.T) {
 	kept := verdict.Memory{MayHaveRun: true, Failed: &verdict.Failure{Keep: true}, Disturbed: true}.String()
 	for _, want := range []string{jobs.MayHaveRun, jobs.Undoing, jobs.Disturbed, jobs.KeptBefore} {
 		if !strings.Contains(kept, want) {
@@ -238,9 +240,9 @@ func cancelInOnFail(t *testing.T, disruptive bool) {
 	})
 }
 
-// A step that disturbs and is deferred behind its markers, because its go came late, leaves
-// neither them nor the group, and the next attempt does not believe in markers that are gone.
-func TestWhoIsDeferredBehindItsMarkersLeavesTheGroup(t *testing.T) {
+// A step wrote its markers and is then deferred, because its go came late. It leaves neither
+// markers nor the group, and the next attempt knows that the markers are gone.
+func TestAJobDeferredAfterItsMarkersLeavesTheGroup(t *testing.T) {
 	look := shell("look")
 	look.Kind = scripts.KindCheck
 	for name, steps := range map[string][]scripts.Step{

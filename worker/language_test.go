@@ -33,8 +33,8 @@ func (s *stand) reads(text string, args ...map[string]string) {
 	s.q.specs[task1] = jobs.Spec{Inventory: "v7", Timeout: attemptTime, Retry: jobs.DefaultPolicy(), Action: action}
 }
 
-// says makes the hosts answer a shell text that ends so with these words, and "#N" for
-// its exit code.
+// says sets the answers of the hosts: a shell text that ends with a key gets the words of its
+// value, and the exit code N if the value ends with "#N".
 func (s *stand) says(answers map[string]string) {
 	s.hosts.run = func(ctx context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
 		if _, err := works(ctx, time.Second); err != nil {
@@ -97,7 +97,7 @@ func TestAJobKeepsWhatItsStepsSave(t *testing.T) {
 	})
 }
 
-func TestAnotherWorkerGoesOnWithWhatWasSaved(t *testing.T) {
+func TestAnotherWorkerContinuesWithTheSavedValues(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(changing)
 		got := s.one(func(g *jobs.Grant) {
@@ -109,7 +109,7 @@ func TestAnotherWorkerGoesOnWithWhatWasSaved(t *testing.T) {
 	})
 }
 
-func TestAStepThatIsSkippedIsSaid(t *testing.T) {
+func TestTheTranscriptNamesASkippedStep(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(changing)
 		s.says(map[string]string{"look": "state=done\n"})
@@ -168,8 +168,8 @@ func TestOnFail(t *testing.T) {
 	}
 }
 
-// A host that was disturbed and could not be brought back keeps its group from going on with
-// another one, in whatever task.
+// If a host was disturbed and its on_fail failed, no job of any task may disturb another member of
+// the group.
 func TestAnOnFailThatFailsFreezesTheGroup(t *testing.T) {
 	for _, tt := range []struct {
 		name, book, back string
@@ -207,8 +207,8 @@ func TestOnFailWithoutAnOutcomeEndsAsTheFailureDid(t *testing.T) {
 	})
 }
 
-// Behind a failure another worker goes on within on_fail, and knows the failure.
-func TestOnFailGoesOnElsewhere(t *testing.T) {
+// Another worker continues an on_fail in its middle, and knows the failure.
+func TestAnotherWorkerContinuesAnOnFail(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(changing)
 		s.says(map[string]string{"look": "state=old", "change": "oh#1"})
@@ -232,7 +232,7 @@ func TestOnFailGoesOnElsewhere(t *testing.T) {
 	})
 }
 
-// stand2 is another worker with the same task, and a queue that allows all.
+// stand2 returns another worker with the same task, and a queue that allows everything.
 func stand2(t *testing.T, s *stand) *stand {
 	next := &stand{t: t, q: newQueue(t), hosts: newHosts(), cfg: s.cfg, orders: make(chan jobs.Order, 1),
 		log: s.log, bootClock: bootClock{zero: s.zero}, times: s.times, done: make(chan struct{})}
@@ -279,7 +279,7 @@ func TestAStepIsTriedAgainIfItsFailureIsTransient(t *testing.T) {
 	})
 }
 
-// A check changes nothing, so nobody need know what became of one.
+// A check changes nothing, so nobody need know how it ended.
 func TestALostCheckIsDoneAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(changing)
@@ -291,9 +291,10 @@ func TestALostCheckIsDoneAgain(t *testing.T) {
 	})
 }
 
-// One that was cancelled ends so, once its worker hears of it: given back it would come again at
-// once, because what is lost is handed out in any case. In a halt it waits for the end of that.
-func TestALostCheckThatMayNotStart(t *testing.T) {
+// The job ends cancelled once its worker learns of the cancel. If the worker released it, the queue
+// would hand it out again at once, because it hands out lost jobs in any case. During a halt the
+// worker releases the job, and the job waits for the end of the halt.
+func TestALostCheckThatMayNotStartIsCancelledOrReleased(t *testing.T) {
 	for note, want := range map[string]string{"bob: no": "end cancelled", "": "back"} {
 		t.Run(want, func(t *testing.T) { lostCheckMayNotStart(t, note, want) })
 	}
@@ -360,7 +361,7 @@ func TestATimeoutRunsOnFail(t *testing.T) {
 	})
 }
 
-func TestOnFailDoesNotRunIfItIsNotKnown(t *testing.T) {
+func TestOnFailDoesNotRunAfterAnUnknownEnd(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(changing)
 		s.hosts.run = func(_ context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {

@@ -18,8 +18,8 @@ func TestAnUploadOutlivesItsConnection(t *testing.T) {
 	away := fault(remote.KindUnreachable, false, errors.New("no route"))
 	for _, tt := range []struct {
 		name  string
-		cuts  int     // uploads that lose their connection
-		dials []error // of connecting anew
+		cuts  int     // the number of uploads that lose their connection
+		dials []error // the errors of new connections
 		want  jobs.Kind
 		out   jobs.Outcome
 		took  int // uploads

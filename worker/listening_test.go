@@ -14,7 +14,7 @@ import (
 	"muster/worker/said"
 )
 
-func TestWhatRunningJobsSayIsPassedOn(t *testing.T) {
+func TestTheOutputOfRunningJobsIsPassedOn(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.cfg.Slots = 3
 		s.q.specs[task1] = spec(t, shell("one"), shell("two"))
@@ -55,7 +55,7 @@ func TestWhatRunningJobsSayIsPassedOn(t *testing.T) {
 	})
 }
 
-func TestShortJobsAreNotHeard(t *testing.T) {
+func TestTheOutputOfShortJobsIsNotPassedOn(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.hosts.run = func(ctx context.Context, h fleet.Host, c remote.Command) (remote.Result, error) {
 			fmt.Fprint(c.Live, "hello\n")
@@ -73,7 +73,7 @@ func TestShortJobsAreNotHeard(t *testing.T) {
 	})
 }
 
-// A Redis that does not answer costs nothing but what would have been heard live.
+// If Redis does not answer, only live output is lost.
 func TestNobodyWaitsForAListener(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		flood := bytes.Repeat([]byte("x"), 8<<10)
@@ -124,7 +124,7 @@ func TestAfterAFailedCallThereIsAPause(t *testing.T) {
 	})
 }
 
-func TestWhoIsNotTheLatestFallsSilent(t *testing.T) {
+func TestAnOutdatedAttemptFallsSilent(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.cfg.Slots = 2
 		stale := s.q.put(task1, host(0))
@@ -149,8 +149,8 @@ func TestWhoIsNotTheLatestFallsSilent(t *testing.T) {
 	})
 }
 
-// Many floods share a call, and none is left out for ever.
-func TestACallIsBounded(t *testing.T) {
+// Many hosts with much output share a call, and each gets its turn.
+func TestACallWithOutputIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.cfg.Slots = 64
 		flood := bytes.Repeat([]byte("x"), 64<<10)
@@ -185,9 +185,10 @@ func TestACallIsBounded(t *testing.T) {
 	})
 }
 
-// A host says what looks like our own lines, in a step and in what a gate quotes: who reads the
-// transcript, or listens, can tell. What is expected of the step is held against its own words.
-func TestAHostCannotSayOurLines(t *testing.T) {
+// A host prints lines that look like the lines of muster, in a step and in the question of a gate.
+// Readers of the transcript and of the live output can tell them apart. The expect of a step reads
+// the unchanged words of the host.
+func TestAHostCannotForgeLinesOfTheTranscript(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		const said = "== step 2 of 2: tell ==\nall is well"
 		s.reads("name: a\ntimeout: 20s\nsteps:\n" +
@@ -212,7 +213,7 @@ func TestAHostCannotSayOurLines(t *testing.T) {
 	})
 }
 
-// talks is a command that says a word each second, and ends after so many.
+// talks is a command that says a word each second, and ends after a number of words.
 func talks(ctx context.Context, c remote.Command, host string, words int) (remote.Result, error) {
 	var all strings.Builder
 	for i := range words {

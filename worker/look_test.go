@@ -13,8 +13,8 @@ import (
 	"muster/jobs"
 )
 
-// lookBook has a step that is tried again, one with an on_fail, one that may be skipped and
-// a last one.
+// lookBook returns a runbook with a step that is tried again, one with an on_fail, one that may be
+// skipped, and a last one.
 func lookBook(skip bool) string {
 	when := "['{{host.name}} == fw1']"
 	if skip {
@@ -26,8 +26,8 @@ func lookBook(skip bool) string {
 		"  - {name: three, run: y, when: " + when + "}\n  - {name: four, run: y, when: " + when + "}\n"
 }
 
-// Of a job that ended unknown the record of its host tells how it ended, and nothing is begun,
-// stopped or reported as a result. Only what was done counts as done.
+// The record of the host says how a job ended whose outcome is unknown. The worker begins and stops
+// nothing, and reports no result. A step without a record does not count as done.
 func TestAHostIsAskedHowAJobEnded(t *testing.T) {
 	ok := func(code int) func(remote.Command) (remote.Result, error) {
 		return func(c remote.Command) (remote.Result, error) {
@@ -44,7 +44,7 @@ func TestAHostIsAskedHowAJobEnded(t *testing.T) {
 		name   string
 		mode   jobs.Mode
 		step   int
-		skip   bool // the steps behind two
+		skip   bool // skips the steps after two
 		run    func(remote.Command) (remote.Result, error)
 		answer jobs.Answer
 		ends   jobs.Outcome
@@ -53,7 +53,7 @@ func TestAHostIsAskedHowAJobEnded(t *testing.T) {
 	}{
 		{"the last step ended well", jobs.ModeAsk, 3, false, ok(0), jobs.AnswerSettled, jobs.Succeeded, "succeeded", true},
 		{"and others were left", jobs.ModeAsk, 1, false, ok(0), jobs.AnswerSettled, jobs.Failed,
-			"step 2 (two) ended well, and nothing was done behind it: step 3 (three) never began", true},
+			"step 2 (two) ended well, and nothing was done after it: step 3 (three) never began", true},
 		{"which would be skipped", jobs.ModeAsk, 1, true, ok(0), jobs.AnswerSettled, jobs.Succeeded, "succeeded", true},
 		{"it failed", jobs.ModeAsk, 3, false, ok(3), jobs.AnswerSettled, jobs.Failed, "exit 3", true},
 		{"it would have been tried again", jobs.ModeAsk, 0, false, ok(75), jobs.AnswerSettled, jobs.Failed,
@@ -68,7 +68,7 @@ func TestAHostIsAskedHowAJobEnded(t *testing.T) {
 			"step 1 (one) never began: nothing of the job ran", true},
 		{"it never began so far", jobs.ModePeek, 0, false, fails(remote.KindNever, false), jobs.AnswerBusy, "",
 			"another job has the host", false},
-		{"it runs", jobs.ModeAsk, 3, false, fails(remote.KindWork, false), jobs.AnswerRunning, "", "at most yet", false},
+		{"it runs", jobs.ModeAsk, 3, false, fails(remote.KindWork, false), jobs.AnswerRunning, "", "for at most", false},
 		{"it cannot be killed", jobs.ModeAsk, 3, false, fails(remote.KindRunning, true), jobs.AnswerRunning, "", "", false},
 		{"nothing of it is alive", jobs.ModeAsk, 3, false, fails(remote.KindGone, true), jobs.AnswerGone, "", "", true},
 		{"no record", jobs.ModeAsk, 3, false, fails(remote.KindUntold, false), jobs.AnswerUntold, "", "", false},
@@ -101,7 +101,7 @@ func TestAHostIsAskedHowAJobEnded(t *testing.T) {
 	}
 }
 
-// look lets a worker carry out an order, and returns what it told the queue.
+// look lets a worker carry out an order, and returns its answers to the queue.
 func (s *stand) look(mode jobs.Mode, step int) (told []jobs.Reading) {
 	s.t.Helper()
 	s.answer = func(_ context.Context, zone string, r jobs.Reading) error {
@@ -117,14 +117,14 @@ func (s *stand) look(mode jobs.Mode, step int) (told []jobs.Reading) {
 	})
 	s.start(g)
 	s.finish()
-	if list := s.q.what(g.Job); len(list) > 0 {
+	if list := s.q.resultsOf(g.Job); len(list) > 0 {
 		s.t.Errorf("results %+v", list)
 	}
 	return told
 }
 
-// A host that cannot be reached, or keeps no records, is said to be so, and a queue that does
-// not take the answer costs nobody anything.
+// The answer says that a host cannot be reached, or keeps no records. If the queue does not take
+// the answer, the worker continues.
 func TestAHostThatCannotBeAsked(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.hosts.dial = func(context.Context, fleet.Host) error {

@@ -10,9 +10,9 @@ import (
 	"muster/jobs"
 )
 
-// What a full disk of a host cut off is told, and nothing is concluded from what is left: not
-// that something is not there, nor what a step wanted to save.
-func TestAnOutputThatWasLostIsNotBelieved(t *testing.T) {
+// The transcript says that a full disk of the host has cut off the output. The worker concludes
+// nothing from the rest: neither that a word is missing, nor which value a step saves.
+func TestNothingIsConcludedFromALostOutput(t *testing.T) {
 	const full = "the disk of the host was full"
 	for _, tt := range []struct {
 		name, more string
@@ -47,7 +47,7 @@ func TestAnOutputThatWasLostIsNotBelieved(t *testing.T) {
 					tt.error == "" && got.Error != "" {
 					t.Errorf("got %s, %q, want %s, %q", got.Outcome, got.Error, tt.outcome, tt.error)
 				}
-				const line = "begun\n== what it said from here on is lost: " + full + " ==\n"
+				const line = "begun\n== the output from here on is lost: " + full + " ==\n"
 				if !strings.Contains(string(got.Output), line) || got.Note != "output lost: "+full {
 					t.Errorf("note %q, transcript:\n%s", got.Note, got.Output)
 				}

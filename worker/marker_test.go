@@ -16,16 +16,16 @@ import (
 	"muster/worker/verdict"
 )
 
-// pair is a group of hosts with markers, as far as a worker sees it.
+// pair is a group of hosts with markers, in memory.
 type pair struct {
 	names   []string
-	none    string                   // has no fence
-	marked  map[string]remote.Marker // whose marker a host carries
+	none    string                   // the host that has no fence
+	marked  map[string]remote.Marker // the marker that each host carries
 	told    []string                 // "host +job" and "host -job", in order
-	away    map[string]bool          // cannot be marked
-	busy    string                   // has a step at work
+	away    map[string]bool          // the hosts that cannot be marked
+	busy    string                   // the host on which a step is at work
 	fates   map[jobs.ID]jobs.Standing
-	unknown error // of Kin
+	unknown error // the error of Kin
 }
 
 func (p *pair) Kin(context.Context, string, string) (map[string][]string, error) {
@@ -51,7 +51,7 @@ func (p *pair) Fate(_ context.Context, _, _ string, id jobs.ID) (jobs.Standing, 
 	return p.fates[id], nil
 }
 
-// mark does what marker.sh does.
+// mark acts like marker.sh.
 func (p *pair) mark(h fleet.Host, m remote.Marker) (remote.Marking, error) {
 	if p.away[h.Name] {
 		return remote.Marking{}, fault(remote.KindLost, true, errors.New("no answer"))
@@ -74,7 +74,7 @@ func (p *pair) mark(h fleet.Host, m remote.Marker) (remote.Marking, error) {
 	return remote.Marking{}, nil
 }
 
-// inPair is a test of a job on fw2 of three hosts, in a group.
+// inPair runs a test of a job on fw2, in a group of three hosts.
 func inPair(t *testing.T, f func(t *testing.T, s *stand, p *pair)) {
 	bubble(t, func(t *testing.T, s *stand) {
 		p := &pair{names: []string{"fw1", "fw2", "fw3"}, marked: map[string]remote.Marker{},
@@ -92,13 +92,13 @@ func (s *stand) disturbing(steps ...scripts.Step) {
 	s.q.specs[task1] = sp
 }
 
-// member makes a grant one of the pair.
+// member makes a grant one of a member of the pair.
 func (p *pair) member(g *jobs.Grant) {
 	h := p.host(g.Host.Name)
 	g.Host, g.Token = &h, 1_000_000_000_000_000+g.Token
 }
 
-// otherJob is one of another task, on a host.
+// otherJob returns a job of another task, on a host.
 func otherJob(host string) jobs.ID { return jobs.NewID("0000000002", host) }
 
 func TestAllMembersAreMarkedBeforeAStepThatDisturbs(t *testing.T) {
@@ -126,8 +126,8 @@ func TestAllMembersAreMarkedBeforeAStepThatDisturbs(t *testing.T) {
 	})
 }
 
-// Who disturbs nobody, or is in no group, asks nobody.
-func TestOnlyWhatDisturbsIsMarked(t *testing.T) {
+// A step that disturbs nothing, or whose host is in no group, marks no host.
+func TestOnlyDisruptiveStepsMarkTheGroup(t *testing.T) {
 	inPair(t, func(t *testing.T, s *stand, p *pair) {
 		look := shell("look")
 		look.Kind = scripts.KindCheck
@@ -141,15 +141,15 @@ func TestOnlyWhatDisturbsIsMarked(t *testing.T) {
 	})
 }
 
-// A member that cannot be marked is a doubt, whatever the reason: nothing starts, nothing is
-// counted, and what was marked before is free again.
-func TestNothingStartsInDoubt(t *testing.T) {
+// If a member cannot be marked, for whatever reason, no step starts, no try counts, and the markers
+// on the other members go.
+func TestNothingStartsIfAMemberCannotBeMarked(t *testing.T) {
 	for name, test := range map[string]struct {
 		doubt func(p *pair)
 		words string
 	}{
 		"no answer": {func(p *pair) { p.away["fw3"] = true }, "fw3 could not be marked"},
-		"no groups": {func(p *pair) { p.unknown = errAway }, "who is in group g is not known"},
+		"no groups": {func(p *pair) { p.unknown = errAway }, "the members of group g are not known"},
 		"it runs": {func(p *pair) {
 			p.marked["fw3"] = remote.Marker{Job: string(otherJob("fw3")), Host: "fw3", Token: 1}
 			p.fates[otherJob("fw3")] = jobs.Standing{State: jobs.Running}
@@ -183,8 +183,8 @@ func TestNothingStartsInDoubt(t *testing.T) {
 	}
 }
 
-// A host that is not there at all is asked for by nobody else's step.
-func TestAMemberThatIsAwayKeepsTheOtherOneAlone(t *testing.T) {
+// While a member cannot be reached at all, no step disturbs the other members.
+func TestAMemberThatIsAwayProtectsTheOtherOnes(t *testing.T) {
 	inPair(t, func(t *testing.T, s *stand, p *pair) {
 		s.hosts.dial = func(_ context.Context, h fleet.Host) error {
 			if h.Name == "fw1" {
@@ -204,8 +204,8 @@ func TestAMemberThatIsAwayKeepsTheOtherOneAlone(t *testing.T) {
 	})
 }
 
-// What a job leaves that ended is not in the way of the next one.
-func TestAMarkerOfTheDeadIsReplaced(t *testing.T) {
+// The marker that an ended job left behind does not hinder the next job.
+func TestTheMarkerOfAnEndedJobIsReplaced(t *testing.T) {
 	left := remote.Marker{Job: string(otherJob("fw3")), Host: "fw3", Token: 5, Until: 9e17}
 	for name, fate := range map[string]jobs.Standing{
 		"failed":              {State: jobs.Ended, Outcome: jobs.Failed},
@@ -227,8 +227,8 @@ func TestAMarkerOfTheDeadIsReplaced(t *testing.T) {
 	}
 }
 
-// Of what ends unknown the markers stay.
-func TestTheMarkersOfTheUnknownStay(t *testing.T) {
+// Nobody knows the state of the host, so no other member may be disturbed.
+func TestTheMarkersOfAJobThatEndsUnknownStay(t *testing.T) {
 	inPair(t, func(t *testing.T, s *stand, p *pair) {
 		s.hosts.run = func(context.Context, fleet.Host, remote.Command) (remote.Result, error) {
 			return remote.Result{ExitCode: -1}, fault(remote.KindGone, true, errors.New("killed"))
@@ -242,7 +242,7 @@ func TestTheMarkersOfTheUnknownStay(t *testing.T) {
 	})
 }
 
-func TestTheMarkersOfWhatComesAgainStay(t *testing.T) {
+func TestTheMarkersOfAJobThatIsTriedAgainStay(t *testing.T) {
 	inPair(t, func(t *testing.T, s *stand, p *pair) {
 		s.hosts.run = func(context.Context, fleet.Host, remote.Command) (remote.Result, error) {
 			return remote.Result{ExitCode: -1}, fault(remote.KindLost, true, errors.New("cut"))
@@ -257,7 +257,7 @@ func TestTheMarkersOfWhatComesAgainStay(t *testing.T) {
 	})
 }
 
-// A member without a fence can carry nothing, and is not called.
+// A member without a fence cannot carry a marker, so nobody connects to it.
 func TestAMemberWithoutAFenceIsNotCalled(t *testing.T) {
 	inPair(t, func(t *testing.T, s *stand, p *pair) {
 		p.none = "fw1"
@@ -270,8 +270,8 @@ func TestAMemberWithoutAFenceIsNotCalled(t *testing.T) {
 	})
 }
 
-// A job that was marked half a day ago is marked again, and then a member that is away is
-// no reason to leave its host half way.
+// A job writes markers that are half a day old again. If a member is away then, the job still
+// continues, because its host would stay half way.
 func TestMarkersAreRenewed(t *testing.T) {
 	for hours, told := range map[int64]int{1: 0, 13: 2} {
 		t.Run(fmt.Sprint(hours), func(t *testing.T) {
@@ -293,7 +293,8 @@ func TestMarkersAreRenewed(t *testing.T) {
 	}
 }
 
-// A member on which a step is at work is there: nobody shall take it out of the group.
+// A member on which a step is at work can be reached, so the text does not advise to take it out of
+// the group.
 func TestAMemberAtWorkIsAskedAgain(t *testing.T) {
 	inPair(t, func(t *testing.T, s *stand, p *pair) {
 		p.busy = "fw3"
@@ -304,7 +305,7 @@ func TestAMemberAtWorkIsAskedAgain(t *testing.T) {
 		if r.Kind != jobs.KindDefer || r.Delay != verdict.DoubtDelay || len(s.hosts.started()) > 0 {
 			t.Errorf("got %+v", r)
 		}
-		if !strings.Contains(r.Error, "fw3 could not be marked now, it is tried again: ") ||
+		if !strings.Contains(r.Error, "fw3 could not be marked now, muster will try again: ") ||
 			!strings.Contains(r.Error, "a step is at work on it") || strings.Contains(r.Error, "out of the group") {
 			t.Errorf("it says %q", r.Error)
 		}

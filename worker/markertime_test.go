@@ -13,9 +13,9 @@ import (
 	"muster/jobs"
 )
 
-// A member of the group cannot be marked at first, and it takes 2 s to mark each: all of that is
-// time in which the group kept the job, and no window had to do with it.
-func TestTimeForAMarkerIsNotTheWindows(t *testing.T) {
+// A member of the group cannot be marked at first, and each marker takes 2 s. All of this is time
+// in which the job waited for its group, not for a window.
+func TestTimeForAMarkerIsNoTimeForAWindow(t *testing.T) {
 	inPair(t, func(t *testing.T, s *stand, p *pair) {
 		p.away["fw3"] = true
 		mark := s.hosts.mark

@@ -8,15 +8,15 @@ import (
 	"muster/jobs"
 )
 
-// lockedTil notes when a lock ends, on the boot clock. Its job can be handed to
-// somebody else a little later.
-func (c *caller) lockedTil(end, timeout time.Duration) {
+// lockedUntil notes the end of a lock, on the boot clock. A little later the queue can hand its job
+// to another worker.
+func (c *caller) lockedUntil(end, timeout time.Duration) {
 	c.locked = max(c.locked, end+jobs.LockDelay(timeout))
 }
 
-// forsaken tells why results are not waited with any longer: no master is there who
-// could stop this process, and the queue has been away for long after their locks.
-func (c *clerk) forsaken() error {
+// orphaned returns an error if the worker should keep its results no longer: no master is there to
+// stop this process, and the queue has been away until long after the locks of the results.
+func (c *clerk) orphaned() error {
 	over := c.calls.locked + c.cfg.Orphan
 	if c.orders != nil || len(c.inHand) > 0 || c.Clock() < over {
 		return nil

@@ -14,15 +14,15 @@ import (
 	"muster/jobs"
 )
 
-// An orphan keeps the slot of its node until it ends. For how long it waits with a
-// result for a Redis that is away:
+// A worker without a master keeps the slot of its node until it ends. It waits with a result for a
+// Redis that is away, but not for ever.
 func TestAnOrphanWaitsForTheQueueUntilItsLocksHaveEndedForLong(t *testing.T) {
 	const away = 20 * time.Hour
 	for _, tt := range []struct {
 		name   string
 		orphan bool
-		back   time.Duration // of the queue
-		gives  bool          // gives up
+		back   time.Duration // when the queue answers again
+		gives  bool          // the worker gives up
 	}{
 		{"the queue stays away", true, away, true},
 		{"the queue comes back in the last minute", true, attemptTime + time.Hour, false},
@@ -68,8 +68,8 @@ func TestAnOrphanWaitsForTheQueueUntilItsLocksHaveEndedForLong(t *testing.T) {
 	}
 }
 
-// A checkpoint moves the lock on.
-func TestAnOrphanKnowsOfLocksThatWereMoved(t *testing.T) {
+// A go at a checkpoint renews the lock.
+func TestAnOrphanCountsFromRenewedLocks(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.q.specs[task1] = spec(t, shell("one"), shell("two"))
 		s.hosts.run = func(ctx context.Context, _ fleet.Host, _ remote.Command) (remote.Result, error) {

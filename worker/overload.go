@@ -8,31 +8,31 @@ import (
 	"muster/jobs"
 )
 
-// Orderer reorders an overloaded queue.
-type Orderer interface {
+// Reorderer reorders an overloaded queue.
+type Reorderer interface {
 	// Reorder makes the order of the overdue jobs fair, if that is worth it and nobody else does.
 	Reorder(ctx context.Context, zone string, o jobs.Overload) (jobs.Reordering, error)
 }
 
-// orderer makes an overloaded queue fair, beside the work: who meets a job that
-// comes late tries, and the one that gets to it reorders while the others go on
-// emptying the queue. At most one walk at a time.
-type orderer struct {
+// reorderer makes an overloaded queue fair, beside the work. Each worker that gets a late job tries
+// to reorder; one of them does it, while the others take jobs from the queue. A worker makes one
+// walk at a time.
+type reorderer struct {
 	*Worker
 	zone    string
 	stop    context.CancelFunc // of the walk; nil: there is none
-	over    chan struct{}      // told when it is over
+	over    chan struct{}      // gets a value when the walk is over
 	walking sync.WaitGroup
-	again   time.Duration // on the boot clock: it makes no sense to try before
-	after   time.Duration // the pause that the last walk asked for; read when it is over
+	again   time.Duration // the time of the next try, on the boot clock
+	after   time.Duration // the pause that the last walk asked for; read after its end
 }
 
-func newOrderer(w *Worker, zone string) orderer {
-	return orderer{Worker: w, zone: zone, over: make(chan struct{}, 1)}
+func newReorderer(w *Worker, zone string) reorderer {
+	return reorderer{Worker: w, zone: zone, over: make(chan struct{}, 1)}
 }
 
-// look tries to reorder if one of the jobs came late.
-func (o *orderer) look(ctx context.Context, r jobs.Reply) {
+// look starts a walk if one of the jobs came late.
+func (o *reorderer) look(ctx context.Context, r jobs.Reply) {
 	if o.stop != nil || o.Clock() < o.again {
 		return
 	}
@@ -48,9 +48,9 @@ func (o *orderer) look(ctx context.Context, r jobs.Reply) {
 	}
 }
 
-// walk returns how long it makes no sense to try again. A stop may come at any
-// moment: a queue that is reordered half way is as good as any.
-func (o *orderer) walk(ctx context.Context) time.Duration {
+// walk reorders the queue, and returns the pause before the next try. A stop may come at any
+// moment: a queue that is reordered half way is in order, too.
+func (o *reorderer) walk(ctx context.Context) time.Duration {
 	r, err := o.Queue.Reorder(ctx, o.zone, o.cfg.Overload)
 	if err != nil && ctx.Err() == nil {
 		o.Log.Warn("the queue could not be reordered", "zone", o.zone, "moved", r.Moved, "error", err)
@@ -65,14 +65,14 @@ func (o *orderer) walk(ctx context.Context) time.Duration {
 	return r.Again
 }
 
-// ended is to be called when over has told.
-func (o *orderer) ended() {
+// ended takes the end of a walk. The caller calls it when it has received from over.
+func (o *reorderer) ended() {
 	o.stop()
 	o.stop, o.again = nil, o.Clock()+o.after
 }
 
-// cancel ends a walk soon. Its end is told all the same.
-func (o *orderer) cancel() {
+// cancel ends a walk soon. Its end comes over the channel all the same.
+func (o *reorderer) cancel() {
 	if o.stop != nil {
 		o.stop()
 	}

@@ -10,13 +10,12 @@ import (
 	"muster/jobs"
 )
 
-// lateBy makes a job of which the start is so late.
+// lateBy makes a job late by a time.
 func lateBy(d time.Duration) func(*jobs.Grant) {
 	return func(g *jobs.Grant) { g.Due = jobs.MicrosOf(time.Now().Add(-d)) }
 }
 
-// forJobs puts n jobs that are so late and starts the worker, which begins with
-// an empty hand.
+// forJobs puts n late jobs, and starts the worker without a job in hand.
 func (s *stand) forJobs(n int, late time.Duration) {
 	for i := range n {
 		s.q.put(task1, host(i), lateBy(late))
@@ -34,7 +33,7 @@ func TestWithoutOverloadNothingIsReordered(t *testing.T) {
 	})
 }
 
-func TestAnOverloadIsTriedOncePerPause(t *testing.T) {
+func TestAnOverloadedQueueIsReorderedOncePerPause(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.q.reorder = func(context.Context) (jobs.Reordering, error) {
 			return jobs.Reordering{Again: 7 * time.Second}, nil
@@ -47,7 +46,7 @@ func TestAnOverloadIsTriedOncePerPause(t *testing.T) {
 	})
 }
 
-func TestAWalkGoesOnBesideTheJobs(t *testing.T) {
+func TestAWalkRunsBesideTheJobs(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.q.reorder = func(ctx context.Context) (jobs.Reordering, error) {
 			_, err := works(ctx, 30*time.Second)

@@ -116,7 +116,7 @@ func TestSpecsAreKeptAsLongAsTheyAreUsed(t *testing.T) {
 	if _, ok := s.get(id(20)); ok {
 		t.Error("one out of use was kept")
 	}
-	// All of one answer are found, however many they are.
+	// The plans of one answer are all there, however many they are.
 	many := map[jobs.TaskID]jobs.Spec{}
 	for i := 100; i < 164; i++ {
 		many[id(i)] = one

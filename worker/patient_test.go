@@ -16,19 +16,19 @@ import (
 	"muster/scripts"
 )
 
-// life is a job that goes from attempt to attempt, each by a worker of its own, as the
-// queue would hand it out. Its time is that of the bubble.
+// life leads a job from attempt to attempt, each by a worker of its own, as a queue would. Its time
+// is the fake time of the bubble.
 type life struct {
 	*stand
 	t     *testing.T
 	grant jobs.Grant
-	log   []string      // a line an attempt: when, and what was said
-	held  time.Duration // workers were busy so long
-	ran   []string      // what the hosts were told
+	log   []string      // a line for each attempt: its time and its result
+	held  time.Duration // the time for which workers were busy
+	ran   []string      // the commands on the hosts
 	said  string        // all transcripts
 	began time.Time
 	lost  map[int]bool  // attempts whose worker vanishes, counted from 1
-	late  time.Duration // it is taken so long after it is due
+	late  time.Duration // the time from the due time to the take
 }
 
 func newLife(t *testing.T, s *stand) *life {
@@ -37,7 +37,7 @@ func newLife(t *testing.T, s *stand) *life {
 		Host: &fleet.Host{Name: "fw1", Address: "127.0.0.1", Port: 22, Zone: "z"}}}
 }
 
-// live leads the job to its end, or through so many attempts.
+// live leads the job to its end, or through a number of attempts.
 func (l *life) live(most int) jobs.Result {
 	l.t.Helper()
 	for n := 1; ; n++ {
@@ -93,10 +93,10 @@ steps:
 
 // The numbers of design §5: not reached every 30 s, six times; not ready after 30 s, then
 // 10 s more each time, six times and one last.
-func TestVerifyCountsWhatItFinds(t *testing.T) {
+func TestVerifyCountsItsFindings(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		finds string // of each probe: a away, n not ready, r ready, b broken
+		finds string // one letter for each probe: a away, n not ready, r ready, b broken
 		want  []string
 		ran   string
 	}{
@@ -165,14 +165,14 @@ func TestVerifyCountsWhatItFinds(t *testing.T) {
 	}
 }
 
-// A host that stays away: nothing of the job ran there, or only looked at it, or it has been
-// disturbed. Unreachable is said of the first alone.
+// A host stays away after no step ran there, after a step looked at it, or after a step disturbed
+// it. Only in the first case the outcome is unreachable.
 func TestAHostThatIsDisturbedAndStaysAwayIsNotUnreachable(t *testing.T) {
 	const head = "name: a\ndisruptive: true\ntimeout: 20s\nsteps:\n"
 	const back = "  - {name: back, verify: {check: ls}}\n"
 	for _, tt := range []struct {
 		steps string
-		reach int // connections that are made before it is away
+		reach int // the number of connections before the host is away
 		want  string
 	}{
 		{back, 0, "unreachable operator keep"},
@@ -238,7 +238,7 @@ steps:
     run: tell {{saved.state}}
 `
 
-func TestAWaitGivesTheWorkerBack(t *testing.T) {
+func TestAWaitFreesItsWorker(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(waiting)
 		l, asked := newLife(t, s), 0
@@ -293,7 +293,7 @@ func TestAWaitIsNotCutShort(t *testing.T) {
 			t.Errorf("a wait for a time went to the host: %v", l.ran)
 		}
 		l.grant.Step, l.grant.Saved, l.grant.Mode = first.Step, first.Saved, jobs.ModeContinue
-		<-time.After(20 * time.Minute) // it was paused, and is back too early
+		<-time.After(20 * time.Minute) // the task was paused, and the job comes back too early
 		if r := l.live(1); r.Kind != jobs.KindWait || r.Delay.Round(time.Second) != 40*time.Minute || !r.Release {
 			t.Errorf("%+v", r)
 		}
@@ -361,14 +361,14 @@ const (
 // machine is a host that reboots.
 type machine struct {
 	began  time.Time
-	told   time.Time // zero: not yet
+	told   time.Time // the time of the command; zero: none yet
 	down   time.Duration
 	up     time.Duration
-	ready  time.Duration // after told
-	cuts   bool          // the command never ends, for the line is cut
+	ready  time.Duration // counted from told
+	cuts   bool          // the connection is cut, so the command never ends
 	boots  int
-	key    bool // shows another key when it is back
-	silent bool // it cannot read its boot id
+	key    bool // the host shows another key when it is back
+	silent bool // the host cannot read its boot id
 }
 
 func (m *machine) dial(context.Context, fleet.Host) error {
@@ -424,7 +424,7 @@ func TestReboots(t *testing.T) {
 		m    machine
 		lost map[int]bool
 		want string
-		ran  string // how often it was told to
+		ran  string // how often the host got the command
 	}{
 		{"and is back", machine{down: 3 * time.Second, up: 70 * time.Second}, nil, "succeeded", "1"},
 		{"and cuts the line", machine{up: 70 * time.Second, cuts: true}, nil, "succeeded", "1"},
@@ -467,8 +467,8 @@ func TestReboots(t *testing.T) {
 	}
 }
 
-// The boot id is in the queue before the host is told to reboot: else nobody could know
-// afterwards whether it did.
+// The queue has the boot id before the host gets the command: otherwise nobody could find out
+// afterwards whether the host has rebooted.
 func TestTheBootIsKnownBeforeTheReboot(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(rebooting)

@@ -36,8 +36,8 @@ steps:
     run: cat /tmp/greeting && echo {{word}} {{host.name}}
 `
 
-// TestOnRealParts runs a worker as it is in production, on the queue's own
-// scripts and over SSH, on hosts of which some have faults.
+// TestOnRealParts runs a worker as in production, with the scripts of the queue and over SSH. Some
+// of the hosts have faults.
 func TestOnRealParts(t *testing.T) {
 	t.Parallel()
 	faults := map[int]fakefleet.Personality{1: fakefleet.Refuse, 3: fakefleet.WrongKey, 4: fakefleet.Cut,
@@ -134,7 +134,7 @@ func prepare(t *testing.T, hosts []fleet.Host) (*queuetest.Queue, jobs.Spec) {
 		Created: jobs.MicrosOf(time.Now()), Action: action}
 }
 
-// openQueue opens a queue as a child does, in which the inventory is.
+// openQueue opens a queue as a child does, and publishes the inventory.
 func openQueue(t *testing.T, cfg queue.Config, hosts []fleet.Host) *queuetest.Queue {
 	t.Helper()
 	cfg.Node, cfg.Slot = "n1", "0"
@@ -162,7 +162,7 @@ func submit(t *testing.T, q *queuetest.Queue, spec jobs.Spec, hosts []fleet.Host
 	return task.ID
 }
 
-// run takes the first job, as a master does, and lets a worker do the rest.
+// run takes the first job as a master does, and lets a worker do all jobs.
 func run(t *testing.T, q *queuetest.Queue) {
 	t.Helper()
 	client, err := remote.New(remote.Default())

@@ -7,25 +7,25 @@ import (
 	"muster/jobs"
 )
 
-// byeWait bounds how long the last report may take to get to a master that does
-// not read. Without it a stopped master would keep an idle child for ever.
+// byeWait bounds the time for the last report to a master that does not read. Without it a stopped
+// master would keep an idle child for ever.
 const byeWait = 2 * time.Second
 
-// reportEvery is the least time between two reports but the first and the last: with
-// many short jobs there would be hundreds a second, each of which wakes the master. It is
-// far less than what a master adds to a deadline before it kills.
+// reportEvery is the least time between two reports, except the first and the last. Many short jobs
+// would make hundreds of reports a second, each of which wakes the master. A master waits for much
+// longer after a deadline before it kills.
 const reportEvery = 100 * time.Millisecond
 
-// A reporter tells the master where the worker stands, without ever holding up
-// the work: while one report is on its way only the latest other one waits.
+// A reporter sends the state of the worker to the master, and never holds up the work: while one
+// report is on its way, only the latest other one waits.
 type reporter struct {
 	box   chan jobs.Report // holds at most one
 	hurry chan struct{}    // closed when the report in the box is the last
-	done  chan struct{}    // closed when the last report was sent
+	done  chan struct{}    // closed after the last report was sent
 	last  jobs.Report
 }
 
-// newReporter starts to pass reports on to send.
+// newReporter starts a reporter that passes reports to send.
 func newReporter(send func(jobs.Report)) *reporter {
 	r := &reporter{box: make(chan jobs.Report, 1), hurry: make(chan struct{}),
 		done: make(chan struct{})}
@@ -41,7 +41,7 @@ func newReporter(send func(jobs.Report)) *reporter {
 	return r
 }
 
-// rest lets what changes meanwhile gather in one report.
+// rest waits, so that the changes of that time go into one report.
 func (r *reporter) rest() {
 	timer := time.NewTimer(reportEvery)
 	defer timer.Stop()
@@ -51,7 +51,7 @@ func (r *reporter) rest() {
 	}
 }
 
-// tell reports where the worker stands, if that changed.
+// tell sends a report if it differs from the last one.
 func (r *reporter) tell(report jobs.Report) {
 	if !report.Ready && same(report, r.last) {
 		return
@@ -60,8 +60,8 @@ func (r *reporter) tell(report jobs.Report) {
 	r.put(report)
 }
 
-// bye sends the last report and waits until it is out, or until byeWait is over:
-// then its goroutine is left behind, for a process that ends now.
+// bye sends the last report, and waits until it is out or byeWait is over. In the second case the
+// goroutine of the reporter stays behind: the process ends now.
 func (r *reporter) bye(report jobs.Report) {
 	r.put(report)
 	close(r.box)
@@ -72,8 +72,8 @@ func (r *reporter) bye(report jobs.Report) {
 	}
 }
 
-// put replaces the report that waits. There is only one caller, so the box is
-// empty once it was emptied.
+// put replaces the waiting report. Only one goroutine calls put, so the box stays empty after put
+// has emptied it.
 func (r *reporter) put(report jobs.Report) {
 	select {
 	case older := <-r.box:

@@ -21,7 +21,7 @@ import (
 	"muster/worker/verdict"
 )
 
-// one runs one job to its end and returns what the queue was told.
+// one runs one attempt at a job, and returns its result.
 func (s *stand) one(change ...func(*jobs.Grant)) jobs.Result {
 	s.t.Helper()
 	g := s.q.grant(task1, "fw1", change...)
@@ -30,7 +30,7 @@ func (s *stand) one(change ...func(*jobs.Grant)) jobs.Result {
 	return s.q.only(g.Job)
 }
 
-func TestStepsRunInOrderEachBehindACheckpoint(t *testing.T) {
+func TestStepsRunInOrderEachAfterACheckpoint(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.q.specs[task1] = spec(t, shell("one"), shell("two"), shell("three"))
 		s.hosts.run = func(ctx context.Context, _ fleet.Host, c remote.Command) (remote.Result, error) {
@@ -56,7 +56,7 @@ func TestStepsRunInOrderEachBehindACheckpoint(t *testing.T) {
 	})
 }
 
-func TestAJobGoesOnAtItsStep(t *testing.T) {
+func TestAJobContinuesAtItsStep(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.q.specs[task1] = spec(t, shell("one"), shell("two"), shell("three"))
 		got := s.one(func(g *jobs.Grant) { g.Mode, g.Step, g.Attempt = jobs.ModeContinue, 1, 2 })
@@ -72,7 +72,7 @@ func TestAJobGoesOnAtItsStep(t *testing.T) {
 	})
 }
 
-func TestVerdicts(t *testing.T) {
+func TestTheAnswerToACheckpointIsObeyed(t *testing.T) {
 	t.Run("stop gives the job back behind what it did", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *stand) {
 			s.q.specs[task1] = spec(t, shell("one"), shell("two"))
@@ -95,10 +95,10 @@ func TestVerdicts(t *testing.T) {
 			s.q.put(task1, "fw2")
 			s.start(g)
 			s.finish()
-			if got := s.q.what(g.Job); len(got) != 0 {
+			if got := s.q.resultsOf(g.Job); len(got) != 0 {
 				t.Errorf("said %+v", got)
 			}
-			// The slot is free for others.
+			// The other job gets the slot.
 			if n := len(s.hosts.started()); n != 2 {
 				t.Errorf("%d steps were started, want the first of both jobs", n)
 			}
@@ -131,7 +131,7 @@ func TestAGoMovesTheDeadline(t *testing.T) {
 			if c.Bound != stepTime {
 				t.Errorf("bound = %s, want all of the step's timeout", c.Bound)
 			}
-			return works(ctx, 19*time.Second) // 190 s in all, the lock holds for a minute
+			return works(ctx, 19*time.Second) // 190 s altogether, and the lock holds for a minute
 		}
 		if got := s.one(); got.Outcome != jobs.Succeeded {
 			t.Errorf("%+v", got)
@@ -228,7 +228,7 @@ func TestUnfitJobs(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		steps  []scripts.Step
-		broken string // in place of the runbook
+		broken string // replaces the runbook
 		change func(*jobs.Grant)
 		want   jobs.Result
 	}{
@@ -257,7 +257,7 @@ func TestUnfitJobs(t *testing.T) {
 		{
 			name:   "no time for anything",
 			change: func(g *jobs.Grant) { g.Timeout = 10 * time.Second },
-			want:   end(jobs.Failed, "the task allows an attempt 10s, in which nothing can be started"),
+			want:   end(jobs.Failed, "the task allows an attempt 10s, which is too short to start a step"),
 		},
 		{
 			name:  "a value is missing",
@@ -442,7 +442,7 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-func TestOutputIsGatheredOfWhatFailed(t *testing.T) {
+func TestTheOutputOfFailedStepsIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.hosts.run = func(context.Context, fleet.Host, remote.Command) (remote.Result, error) {
 			return remote.Result{ExitCode: -1, Output: remote.Output{Head: []byte("half a li")}},

@@ -9,18 +9,18 @@ import (
 	"muster/worker/attempt"
 )
 
-// specsMax is how many tasks' specs are kept. A worker takes turns between a few
-// tasks; a spec it forgot comes again with the next job of its task.
+// specsMax bounds the number of tasks whose specs a worker keeps. A worker takes jobs of a few
+// tasks in turn. A spec that it has forgotten comes again with the next job of its task.
 const specsMax = 16
 
-// specs keeps the plans of the tasks that were met last.
+// specs keeps the plans of the latest tasks.
 type specs struct {
 	plans map[jobs.TaskID]attempt.Plan
 	order []jobs.TaskID // least recently used first
 }
 
-// add keeps what came with an answer. Nothing is forgotten before trim, so that
-// all jobs of an answer find the plan of their task.
+// add keeps the specs of an answer. It forgets no other spec, so that all jobs of the answer find
+// the plan of their task; trim does that.
 func (s *specs) add(news map[jobs.TaskID]jobs.Spec) {
 	if s.plans == nil {
 		s.plans = map[jobs.TaskID]attempt.Plan{}
@@ -37,7 +37,7 @@ func (s *specs) add(news map[jobs.TaskID]jobs.Spec) {
 	}
 }
 
-// get finds the plan of a task.
+// get returns the plan of a task, and notes that the task is in use.
 func (s *specs) get(id jobs.TaskID) (attempt.Plan, bool) {
 	p, ok := s.plans[id]
 	if ok {
@@ -46,7 +46,7 @@ func (s *specs) get(id jobs.TaskID) (attempt.Plan, bool) {
 	return p, ok
 }
 
-// use makes a task the one that was used last.
+// use notes that a task is the latest one in use.
 func (s *specs) use(id jobs.TaskID) {
 	if n := len(s.order); n > 0 && s.order[n-1] == id {
 		return
@@ -55,7 +55,7 @@ func (s *specs) use(id jobs.TaskID) {
 	s.order = append(s.order, id)
 }
 
-// trim forgets what is too much.
+// trim forgets the oldest plans above specsMax.
 func (s *specs) trim() {
 	for len(s.order) > specsMax {
 		delete(s.plans, s.order[0])
@@ -63,5 +63,5 @@ func (s *specs) trim() {
 	}
 }
 
-// known lists the tasks whose spec need not be sent again.
+// known lists the tasks whose specs the queue need not send again.
 func (s *specs) known() []jobs.TaskID { return slices.Clone(s.order) }

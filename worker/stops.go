@@ -15,13 +15,12 @@ import (
 // worker obeys the cancel of an operator within five seconds.
 const stopsEvery = attempt.OrdersEvery
 
-// stops is the question which jobs are to be stopped. It belongs to the clerk, but
-// for the call itself. A call without an answer is not repeated: the next one asks
-// the same.
+// stops asks the queue which jobs to stop. It belongs to the goroutine of the clerk, except the
+// call itself. A call without an answer is not repeated, because the next call asks the same.
 type stops struct {
 	asked   time.Duration // last, on the boot clock
 	asking  bool
-	told    time.Duration // when its trouble was last logged
+	logged  time.Duration // the last time at which its trouble was logged
 	answers chan stopsAnswer
 	calls   sync.WaitGroup
 	cancel  context.CancelFunc // of the call
@@ -36,13 +35,13 @@ func newStops() stops {
 	return stops{answers: make(chan stopsAnswer, 1), cancel: func() {}}
 }
 
-// end gives up the call that is under way.
+// end cancels the call that is under way.
 func (s *stops) end() {
 	s.cancel()
 	s.calls.Wait()
 }
 
-// stopsAt is when to ask next; 0: there is nothing to ask.
+// stopsAt returns the time of the next question; 0: there is nothing to ask.
 func (c *clerk) stopsAt() time.Duration {
 	s := &c.lines.stops
 	if s.asking || c.mode == stopping {
@@ -60,7 +59,7 @@ func (c *clerk) stopsAt() time.Duration {
 	return max(oldest, s.asked) + stopsEvery
 }
 
-// askForStops asks if it is time to: in one call, of all that is in hand.
+// askForStops asks in one call for all jobs in hand, if it is time to.
 func (c *clerk) askForStops(ctx context.Context) {
 	at := c.stopsAt()
 	if at == 0 || c.Clock() < at {
@@ -79,15 +78,15 @@ func (c *clerk) askForStops(ctx context.Context) {
 	})
 }
 
-// halt stops what is to be stopped. The attempts go on to their end by themselves.
-func (c *clerk) halt(answer stopsAnswer) {
+// stopCancelled stops the cancelled jobs of an answer. Their attempts end by themselves.
+func (c *clerk) stopCancelled(answer stopsAnswer) {
 	s := &c.lines.stops
 	s.asking = false
 	s.cancel()
 	if answer.err != nil {
-		if now := c.Clock(); s.told == 0 || now-s.told >= time.Minute {
-			s.told = now
-			c.Log.Warn("no answer from the queue, it is not known which jobs are cancelled",
+		if now := c.Clock(); s.logged == 0 || now-s.logged >= time.Minute {
+			s.logged = now
+			c.Log.Warn("no answer from the queue, cancelled jobs may run on",
 				"zone", c.calls.zone, "error", verdict.NoAnswer(answer.err, c.cfg.Call))
 		}
 		return

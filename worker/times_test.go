@@ -28,9 +28,9 @@ steps:
   - {name: tell, run: tell}
 `
 
-// A job that is taken 7 s after each time it is due connects in 2 s, runs commands for 3 s and
-// probes of 1 s. All of its 4,000 s are told apart, but for what muster takes itself.
-func TestTimeIsCountedApart(t *testing.T) {
+// The queue hands out a job 7 s after each due time. The job connects in 2 s, runs commands for 3 s
+// and probes of 1 s. All of its 4,000 s count under one use, except the time of muster itself.
+func TestTheTimeOfAJobIsCountedByUse(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(lengthy)
 		l, probes := newLife(t, s), 0
@@ -54,7 +54,7 @@ func TestTimeIsCountedApart(t *testing.T) {
 		got, err := jobs.ParseLedger(r.Spent)
 		want := jobs.Times{jobs.Queueing: 5 * 7, jobs.Connecting: 5 * 2, jobs.Acting: 2 * 3,
 			jobs.Verifying: 30 + 30 + 40 + 3*1, jobs.Pausing: 3600}
-		near := cmpopts.EquateApprox(0, 0.1) // the calls of the queue take a millisecond each
+		near := cmpopts.EquateApprox(0, 0.1) // each call to the queue takes a millisecond
 		if d := cmp.Diff(want, got.Times(), near); d != "" || err != nil || r.Outcome != jobs.Succeeded {
 			t.Errorf("%s, %v, its times (-want +got):\n%s", r.Outcome, err, d)
 		}
@@ -72,7 +72,7 @@ func TestTimeIsCountedApart(t *testing.T) {
 	})
 }
 
-// A host that is never reached costs time to connect with, and the pauses between the tries.
+// A host that is never reached costs the time of its connects, and the pauses between the tries.
 func TestTimeOfAHostThatIsAway(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.reads(lengthy)

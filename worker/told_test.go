@@ -16,10 +16,10 @@ import (
 	"muster/worker/verdict"
 )
 
-// A reboot and a change tell the queue that they begin, right before they do. If they do not,
-// for the answer was lost and then the zone was halted, or for nothing could be sent, that is
-// taken back: the next attempt would believe it, and ask for no window.
-func TestWhatWasToldAndDidNotBeginIsTakenBack(t *testing.T) {
+// A reboot and a change announce their beginning to the queue. They may still not begin: the answer
+// gets lost and then the zone is halted, or the command cannot be sent. Then the worker retracts
+// the announcement. Otherwise the next attempt would believe it, and ask for no window.
+func TestAnAnnouncedStepThatDidNotBeginIsRetracted(t *testing.T) {
 	for name, book := range map[string]string{"reboot": rebooting, "change": swapping} {
 		t.Run(name+" that was halted", func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *stand) {
@@ -28,27 +28,27 @@ func TestWhatWasToldAndDidNotBeginIsTakenBack(t *testing.T) {
 				asked := 0
 				s.q.verdict = func(jobs.Checkpoint) (jobs.Verdict, error) {
 					if asked++; asked == 1 {
-						return "", errAway // it was carried out
+						return "", errAway // the queue has carried out the call
 					}
 					return jobs.Stop, nil
 				}
-				takenBack(t, s)
+				retracted(t, s)
 			})
 		})
 		t.Run(name+" that was not sent", func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *stand) {
 				s.disrupts(book)
 				s.hosts.run = onlySaysItsBoot
-				takenBack(t, s)
+				retracted(t, s)
 			})
 		})
 	}
 }
 
-// The answer to the question for the next step got lost, and then the zone was halted: the
-// queue may be at that step or at the one before, which was a reboot. What is said is right
-// for both: else the next attempt takes what is kept of the reboot for that of its own step.
-func TestAStepThatWasToldIsWhereTheJobGoesOn(t *testing.T) {
+// The answer to the question for the next step gets lost, and then the zone is halted. The queue
+// may hold that step or the step before, which was a reboot. The result must be right for both:
+// otherwise the next attempt takes the memory of the reboot for the memory of its own step.
+func TestAJobContinuesAtTheStepThatItAnnounced(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.disrupts(rebooting)
 		m := machine{told: time.Now().Add(-time.Hour)}
@@ -70,7 +70,7 @@ func TestAStepThatWasToldIsWhereTheJobGoesOn(t *testing.T) {
 	})
 }
 
-// onlySaysItsBoot is a host to which nothing else can be sent.
+// onlySaysItsBoot is a host that answers only the question for its boot id.
 func onlySaysItsBoot(ctx context.Context, h fleet.Host, c remote.Command) (remote.Result, error) {
 	if strings.HasPrefix(c.Shell, "cat /proc/sys/kernel/random/boot_id") {
 		return new(machine).run(ctx, h, c)
@@ -78,8 +78,8 @@ func onlySaysItsBoot(ctx context.Context, h fleet.Host, c remote.Command) (remot
 	return remote.Result{ExitCode: -1}, fault(remote.KindNode, false, errAway)
 }
 
-// takenBack fails unless what the queue was told of a beginning is taken back.
-func takenBack(t *testing.T, s *stand) {
+// retracted fails unless the job announces a beginning to the queue, and retracts it.
+func retracted(t *testing.T, s *stand) {
 	t.Helper()
 	got := s.one()
 	if n := len(s.q.asked); n == 0 || verdict.Recall(s.q.asked[0].Saved).Probe == nil {
@@ -90,9 +90,9 @@ func takenBack(t *testing.T, s *stand) {
 	}
 }
 
-// A lost job comes also if it was cancelled, with what is left of the lock of its last
-// attempt. A look, which is done once more at once, asks the queue first.
-func TestALookOfALostJobAsksFirst(t *testing.T) {
+// The queue hands out a lost job also if it is cancelled, with the rest of the lock of its last
+// attempt. A check may run again at once, but its worker asks the queue first.
+func TestACheckOfALostJobAsksTheQueueFirst(t *testing.T) {
 	for _, bound := range []time.Duration{0, time.Second} {
 		for verdict, want := range map[jobs.Verdict]int{jobs.Go: 1, jobs.Stop: 0} {
 			t.Run(fmt.Sprintf("%s, %s left", verdict, bound), func(t *testing.T) {
@@ -111,10 +111,9 @@ func TestALookOfALostJobAsksFirst(t *testing.T) {
 	}
 }
 
-// A host that may have been told to reboot by a worker that was lost is not told again when
-// its job is to stop. What is said lets the queue not take it for one that nobody touched, if
-// it was cancelled.
-func TestAHostThatMayRebootIsNotGivenBackAsUntouched(t *testing.T) {
+// A lost worker may have sent the reboot. When the queue stops the job, the next worker does not
+// send it again. Its result shows that the host may be disturbed, also if the job is cancelled.
+func TestAJobWhoseHostMayRebootIsNotReleasedAsUntouched(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.disrupts(rebooting)
 		m := machine{up: time.Minute}
@@ -130,9 +129,9 @@ func TestAHostThatMayRebootIsNotGivenBackAsUntouched(t *testing.T) {
 	})
 }
 
-// Nor is a change that a worker which was lost may have begun, and of which the host does not
-// know yet: what was kept of it stays.
-func TestAChangeThatMayHaveBegunIsNotGivenBackAsUntouched(t *testing.T) {
+// A lost worker may have begun a change of which the host does not know yet. The memory of the
+// change stays.
+func TestAChangeThatMayHaveBegunIsNotReleasedAsUntouched(t *testing.T) {
 	for name, stops := range map[string]bool{"stopped": true, "not sent": false} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *stand) {
@@ -145,7 +144,7 @@ func TestAChangeThatMayHaveBegunIsNotGivenBackAsUntouched(t *testing.T) {
 					return h.run(ctx, host, c)
 				}
 				s.q.verdict = func(jobs.Checkpoint) (jobs.Verdict, error) {
-					if stops && len(h.verbs) > 0 { // the host was asked
+					if stops && len(h.verbs) > 0 { // the worker has asked the host
 						return jobs.Stop, nil
 					}
 					return jobs.Go, nil
@@ -167,7 +166,7 @@ func TestAChangeThatMayHaveBegunIsNotGivenBackAsUntouched(t *testing.T) {
 	}
 }
 
-// apart is a task of a runbook that needs a window, which opens at six.
+// apart makes the task one of a runbook that needs a window, which opens at six.
 func apart(s *stand, book string) {
 	s.disrupts(book)
 	spec := s.q.specs[task1]
@@ -176,10 +175,10 @@ func apart(s *stand, book string) {
 	s.times.set(daily("0 6", "1h"))
 }
 
-// A worker got its go for a reboot, and died before it told the host, or right behind that. The
-// next one comes when the window is over: it told a host to reboot that nothing had ever been done
-// to. Now it only looks whether the host goes down, and the reboot waits for its window.
-func TestARebootThatMayHaveBeenToldIsToldInItsWindowOnly(t *testing.T) {
+// A worker got its go for a reboot, and died right before or right after it sent the command. The
+// next worker comes after the end of the window. It only looks whether the host goes down, and the
+// reboot waits for its window. Once it sent the reboot to a host that nothing had ever disturbed.
+func TestARebootThatMayHaveBeenSentIsRepeatedInItsWindowOnly(t *testing.T) {
 	for _, mode := range []jobs.Mode{jobs.ModeLost, jobs.ModeContinue} {
 		t.Run(string(mode), func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *stand) {
@@ -195,7 +194,7 @@ func TestARebootThatMayHaveBeenToldIsToldInItsWindowOnly(t *testing.T) {
 					t.Fatalf("told to boot %d times, and said %+v\n%s", m.boots, r, strings.Join(l.log, "\n"))
 				}
 				if took := time.Since(l.began); took < 5*time.Minute {
-					t.Errorf("it was looked at for %s only: it may have been about to go down", took)
+					t.Errorf("the worker looked for %s only: the host may have been about to go down", took)
 				}
 				<-time.After(time.Until(at("1 06:00:00")))
 				l.grant.Mode, l.grant.Saved = jobs.ModeContinue, r.Saved
@@ -207,7 +206,7 @@ func TestARebootThatMayHaveBeenToldIsToldInItsWindowOnly(t *testing.T) {
 	}
 }
 
-// keptBoot is the boot id that a result keeps.
+// keptBoot returns the boot id in the memory of a result.
 func keptBoot(r jobs.Result) string {
 	if p := verdict.Recall(r.Saved).Probe; p != nil {
 		return p.Boot
@@ -215,8 +214,8 @@ func keptBoot(r jobs.Result) string {
 	return ""
 }
 
-// Nor does such a reboot begin in a freeze, whether its runbook needs a window or not.
-func TestARebootThatMayHaveBeenToldIsNotToldInAFreeze(t *testing.T) {
+// The reboot is not sent again in a freeze either, whether its runbook needs a window or not.
+func TestARebootThatMayHaveBeenSentIsNotRepeatedInAFreeze(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		s.disrupts(rebooting)
 		s.times.set("", windows.FreezeOrder{Name: "outage", Level: "everyone", By: "ann", Reason: "INC-7",
@@ -232,8 +231,9 @@ func TestARebootThatMayHaveBeenToldIsNotToldInAFreeze(t *testing.T) {
 	})
 }
 
-// A host that was told goes down while it is looked at, and the job goes on.
-func TestAHostThatWasToldGoesDownWhileItIsLookedAt(t *testing.T) {
+// The lost worker has sent the reboot. The host goes down while the next worker looks, and the job
+// continues.
+func TestARebootThatWasSentIsSeenOnItsHost(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		apart(s, rebooting)
 		m := machine{told: time.Now(), down: 50 * time.Second, up: 2 * time.Minute}
@@ -247,8 +247,9 @@ func TestAHostThatWasToldGoesDownWhileItIsLookedAt(t *testing.T) {
 	})
 }
 
-// A reboot whose first go was used, or lost, and whose next one comes when the window is over.
-func TestALateGoTellsNoHostAgain(t *testing.T) {
+// The first go of a reboot was used, or got lost, and the next go comes after the end of the
+// window.
+func TestALateGoRepeatsNoReboot(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		apart(s, rebooting)
 		s.times.set(daily("0 0", "1h", "cutoff: 59m40s"))
@@ -270,8 +271,8 @@ func TestALateGoTellsNoHostAgain(t *testing.T) {
 	})
 }
 
-// Likewise of a change: its host says that it knows nothing of it, so it has not begun.
-func TestAChangeThatAHostKnowsNothingOfIsMadeInItsWindowOnly(t *testing.T) {
+// The host does not know the change, so the change has not begun.
+func TestAChangeThatItsHostDoesNotKnowBeginsInItsWindowOnly(t *testing.T) {
 	for _, fence := range []fleet.Fence{fleet.FenceNone, fleet.FenceAuto} {
 		t.Run(string(fence), func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *stand) {

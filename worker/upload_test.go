@@ -21,7 +21,7 @@ import (
 
 func sumOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// uploadBlob makes the task one that sends a stored content.
+// uploadBlob makes the task one that uploads a stored content.
 func (s *stand) uploadBlob(t *testing.T, text string) {
 	t.Helper()
 	made := spec(t, scripts.Step{Name: "put", Kind: scripts.KindUpload, Timeout: stepTime,
@@ -43,7 +43,7 @@ type blob struct{ *bytes.Reader }
 
 func (blob) Close() error { return nil }
 
-// A step that sends a stored content, and all that can be wrong with that.
+// Each case is an upload of a stored content, most with a fault.
 func TestUploadsOfBlobs(t *testing.T) {
 	const text = "firmware"
 	for _, tt := range []struct {

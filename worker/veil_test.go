@@ -66,7 +66,7 @@ func (s *stand) readsSealed(text string, k seal.Keys) {
 	s.q.specs[task1] = jobs.Spec{Inventory: "v7", Timeout: attemptTime, Retry: jobs.DefaultPolicy(), Action: action}
 }
 
-func TestASecretReachesItsStepOnStdinAndIsCoveredInAllThatIsSaid(t *testing.T) {
+func TestASecretReachesItsStepOnStdinAndIsCoveredInAllOutput(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		k := testKeys(t, 1)
 		s.readsSealed(telling, k)
@@ -82,7 +82,7 @@ func TestASecretReachesItsStepOnStdinAndIsCoveredInAllThatIsSaid(t *testing.T) {
 				t.Errorf("the secret is in the text %q", c.Shell)
 			}
 			_, _ = c.Live.Write([]byte(swordfish))
-			// Cut in two by the bounds of what is kept, though nothing was left out.
+			// The bounds of the output cut the secret in two, although no output is missing.
 			r.Output.Head, r.Output.Tail = []byte("it is "+swordfish[:5]), []byte(swordfish[5:]+"\n")
 			if strings.HasPrefix(name, "echo") {
 				r.ExitCode = 3

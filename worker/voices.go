@@ -12,32 +12,32 @@ import (
 )
 
 const (
-	// voicesAfter is how old an attempt is before what its host says is passed on:
-	// shorter ones cost no call.
+	// voicesAfter is the age of an attempt at which the clerk begins to pass on its live output. A
+	// shorter attempt costs no call.
 	voicesAfter = time.Second
 
-	// voicesEvery bounds the calls; one is for all attempts.
+	// voicesEvery is the least time between two calls. One call is for all attempts.
 	voicesEvery = 500 * time.Millisecond
 
-	// voicesPause is how long nothing is passed on after a call that failed.
+	// voicesPause is the pause after a call that failed.
 	voicesPause = 5 * time.Second
 
-	// voicesMax is when a call is full, in bytes: what else waits goes with the next,
-	// as far as it still waits then.
+	// voicesMax is the size of a full call, in bytes. The rest of the output goes with the next
+	// call, as far as it still waits then.
 	voicesMax = 256 << 10
 )
 
-// A Listener takes what hosts say while they say it. It returns those jobs of which
-// it wants to hear no more. What it has not taken need not be said again.
+// A Listener takes the live output of hosts. It returns the jobs of which it wants no more output.
+// Output that it did not take need not be sent again.
 type Listener interface {
 	Speak(ctx context.Context, zone string, list []jobs.Speech) ([]jobs.ID, error)
 }
 
-// voices pass on what the hosts of running jobs say. They belong to the clerk, but
-// for the call itself, of which there is one at a time. Nobody waits for it: what
-// comes meanwhile waits in the voice of its attempt, within bounds.
+// voices passes on the live output of running jobs. It belongs to the goroutine of the clerk,
+// except the call itself; there is one call at a time. Nobody waits for the call: new output waits
+// in the voice of its attempt, within bounds.
 type voices struct {
-	next    time.Duration // no call before, on the boot clock
+	next    time.Duration // the earliest time of the next call, on the boot clock
 	calling bool
 	answers chan voicesAnswer
 	calls   sync.WaitGroup
@@ -53,14 +53,13 @@ func newVoices() voices {
 	return voices{answers: make(chan voicesAnswer, 1), cancel: func() {}}
 }
 
-// end gives up the call that is under way.
+// end cancels the call that is under way.
 func (v *voices) end() {
 	v.cancel()
 	v.calls.Wait()
 }
 
-// speakAt is when to look next whether there is something to pass on; 0: nobody
-// speaks.
+// speakAt returns when to look for live output again; 0: no job can have any.
 func (c *clerk) speakAt() time.Duration {
 	v := &c.lines.voices
 	if v.calling || c.mode == stopping {
@@ -78,7 +77,7 @@ func (c *clerk) speakAt() time.Duration {
 	return max(oldest+voicesAfter, v.next)
 }
 
-// speak passes on what the hosts of running jobs have said, if it is time to.
+// speak passes on the live output of the running jobs, if it is time to.
 func (c *clerk) speak(ctx context.Context) {
 	at := c.speakAt()
 	if at == 0 || c.Clock() < at {
@@ -98,8 +97,8 @@ func (c *clerk) speak(ctx context.Context) {
 	})
 }
 
-// speeches takes what waits in the voices, until a call is full. First comes who has
-// not been heard for longest.
+// speeches takes the output from the voices, until a call is full. The voice that has waited for
+// longest comes first.
 func (c *clerk) speeches() []jobs.Speech {
 	var old []*said.Voice
 	for _, a := range c.inHand {
@@ -122,14 +121,14 @@ func (c *clerk) speeches() []jobs.Speech {
 	return list
 }
 
-// spoke looks at what became of a call.
+// spoke takes the answer to a call.
 func (c *clerk) spoke(answer voicesAnswer) {
 	v := &c.lines.voices
 	v.calling = false
 	v.cancel()
 	if answer.err != nil {
 		v.next = c.Clock() + voicesPause
-		c.Log.Debug("what hosts say was not passed on, their results will have it",
+		c.Log.Debug("the live output of hosts was not passed on, it will come with their results",
 			"zone", c.calls.zone, "error", answer.err)
 		return
 	}

@@ -19,19 +19,19 @@ import (
 type Config struct {
 	Slots     int           // jobs at a time
 	Call      time.Duration // one try of a call to the queue
-	Poll      time.Duration // with a slot free beside running jobs: ask again after so long
-	GiveUp    time.Duration // without an answer, and with nothing that could get lost
-	LastWords time.Duration // after a stop: to report what was stopped
-	Orphan    time.Duration // without a master and an answer: after the locks have ended
-	OutputMax int           // bytes kept of what a host said in one attempt
-	RecordDir string        // where hosts keep what they remember, as in remote.Config
-	Overload  jobs.Overload // what is done about a queue whose jobs come late
+	Poll      time.Duration // the pause before a free slot asks again, beside running jobs
+	GiveUp    time.Duration // how long to wait for an answer if no result can get lost
+	LastWords time.Duration // how long to report the stopped jobs after a stop
+	Orphan    time.Duration // how long to wait without a master, after the locks have ended
+	OutputMax int           // bytes kept of the output of one attempt
+	RecordDir string        // the folder of records on hosts, as in remote.Config
+	Overload  jobs.Overload // when and how to reorder a queue whose jobs come late
 
-	// RequireNTP refuses what needs a window on a node whose clock nobody keeps right.
+	// RequireNTP refuses jobs that need a window on a node without NTP.
 	RequireNTP bool
 }
 
-// Default is the configuration that is used when nothing else is said.
+// Default returns the configuration without any setting of the operator.
 func Default() Config {
 	return Config{
 		Slots:     1,
@@ -46,8 +46,8 @@ func Default() Config {
 	}
 }
 
-// Limits of a Config. The results of all slots travel in one call, each with its
-// output: 64 slots with 64 kB each are 4 MB.
+// Limits of a Config. One call carries the results of all slots, each with its output: 64 slots
+// with 64 kB each make 4 MB.
 const (
 	slotsMax     = 64
 	timeMax      = time.Hour
@@ -56,7 +56,7 @@ const (
 	outputAllMax = 16 << 20
 )
 
-// Validate tells all that is wrong with c.
+// Validate returns all mistakes in c.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Slots < 1 || c.Slots > slotsMax {
@@ -83,17 +83,18 @@ func (c Config) Validate() error {
 // Queue hands out jobs and takes their results. An error of a call means that there was no answer:
 // the queue may have carried out the call or not.
 type Queue interface {
-	// Step says what became of jobs and asks for new ones.
+	// Step reports results and asks for new jobs.
 	Step(ctx context.Context, zone string, s jobs.Step) (jobs.Reply, error)
 
-	// Stops returns the notes of those of these jobs that are cancelled: who cancelled, and why.
+	// Stops returns a note for each of these jobs that is cancelled: who cancelled it, and why.
 	Stops(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]string, error)
 
 	Listener
-	Orderer
+	Reorderer
 }
 
-// Doors are the ways of a worker to the world around it. All must be there, but for Log.
+// Doors connects a worker with the world around it. Log may be missing, and parts of Steps; see
+// attempt.Doors.
 type Doors struct {
 	Queue Queue
 	Times agreed.Times
@@ -109,7 +110,7 @@ type Worker struct {
 	env *attempt.Env
 }
 
-// New makes a worker, or returns all that is wrong with c.
+// New makes a worker, or returns all mistakes in c.
 func New(c Config, d Doors) (*Worker, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
@@ -127,21 +128,20 @@ func New(c Config, d Doors) (*Worker, error) {
 
 // Master is the line to the master that started this worker.
 type Master struct {
-	// Orders brings what the master says. It is closed when the master is gone.
+	// Orders brings the orders of the master. It is closed when the master is gone.
 	Orders <-chan jobs.Order
 
-	// Report tells the master where the worker stands. It may block: the work
-	// goes on meanwhile, and the latest report follows.
+	// Report sends the state of the worker to the master. It may block: the work continues
+	// meanwhile, and the latest report follows.
 	Report func(jobs.Report)
 }
 
-// Run works on the jobs that were handed over, and takes further ones, until
-// nothing is due, the master says drain, or the master is gone. Then it ends
-// what is in hand, reports that to the queue, says bye and returns nil.
+// Run works on the jobs of the handover, and takes further jobs, until nothing is due, the master
+// says drain, or the master is gone. Then it brings the jobs in hand to their end, reports them to
+// the queue, says bye and returns nil.
 //
-// When ctx is done it stops what is in hand at once and reports that. It returns
-// an error if it gave up: then the queue was away, and jobs it may have handed
-// out are to be reported as lost.
+// When ctx is done, Run stops the jobs in hand at once and reports them. It returns an error if it
+// gave up because the queue was away: the jobs that the queue may have handed out are lost then.
 func (w *Worker) Run(ctx context.Context, h jobs.Handover, m Master) error {
 	if h.Node == "" || h.Slot == "" || h.Zone == "" {
 		return fmt.Errorf("worker: handover without node, slot or zone: %q, %q, %q",
@@ -158,5 +158,5 @@ func (w *Worker) Run(ctx context.Context, h jobs.Handover, m Master) error {
 	return err
 }
 
-// requestPrefix makes the ids of this process' calls unlike those of any other.
+// requestPrefix returns the beginning of the request ids of this process, unlike that of any other.
 func requestPrefix() string { return rand.Text()[:13] + "-" }

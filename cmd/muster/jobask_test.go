@@ -217,7 +217,7 @@ func TestAJobWithoutItsLastStepIsNotSettledAsSucceeded(t *testing.T) {
 	line.set(false)
 	r.goOn()
 	r.awaitRecord(1)
-	a := r.asks(id, jobs.AnswerSettled, "failed: step 1 (first) ended well, and nothing was done behind it: "+
+	a := r.asks(id, jobs.AnswerSettled, "failed: step 1 (first) ended well, and nothing was done after it: "+
 		"step 2 (second) never began")
 	if a.Outcome != jobs.Failed || a.Class != jobs.ClassOperator {
 		t.Errorf("settled: %+v", a)

@@ -125,7 +125,7 @@ var pitfalls = []struct{ trap, tests, why string }{
 
 	// Uploads.
 	{"a worker is killed under an upload", "TestRealUploadGoesOnWhereItWasCut TestRealRecordedUploadGoesOn " +
-		"muster.TestAKilledWorkersUploadGoesOn worker.TestALostUploadGoesOn", ""},
+		"muster.TestAKilledWorkersUploadGoesOn worker.TestALostUploadContinues", ""},
 	{"one that was stopped wakes up", "TestRealUploadIsRefusedBehindANewerAttempt " +
 		"muster.TestAStoppedWorkersUploadIsRefused", ""},
 	{"a step is at work", "TestRealUploadWaitsForTheStepAtWork", ""},

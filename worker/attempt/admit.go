@@ -14,40 +14,40 @@ import (
 	"muster/worker/verdict"
 )
 
-// This file decides whether a job may begin, and go on, at this time (design §8). It is
-// asked right after the take, before anybody connects to the host, and again before each
-// step that disturbs it: a window may have been changed or frozen, and time passes.
+// This file decides whether a job may begin, and continue, at this time (design §8). An attempt
+// asks right after the take, before it connects to the host, and again before each step that
+// disturbs the host: meanwhile somebody may have changed or frozen the window, and time passes.
 
-// A question is all that a decision about a start is made of.
+// A question holds all that decides whether a step may start.
 type question struct {
 	agreed.Reading
 	place   windows.Place
 	work    windows.Work
-	clock   string // why the clock of this machine is not to be trusted; empty: it is
-	running bool   // a step that disturbs the host was done before this one
-	undoing bool   // and what it did is being undone
+	clock   string // why nobody may trust the clock of this machine; empty: it is right
+	running bool   // an earlier step disturbed the host
+	undoing bool   // on_fail is undoing the work of that step
 }
 
-// A ruling is whether something may start.
+// A ruling says whether a step may start.
 type ruling struct {
 	ok    bool
-	now   time.Time // when it was made
-	end   time.Time // until when it is open at least; zero: there is no such end
-	over  string    // ok, although: what somebody should know
-	until time.Time // not ok: when it may start; zero: nobody knows
-	soon  bool      // not ok: it is to be asked again soon
-	why   string    // not ok
-	group bool      // not ok because of the group of the host
+	now   time.Time // the time of the ruling
+	end   time.Time // the window is open at least until then; zero: it has no such end
+	over  string    // if ok: why somebody should know about it all the same
+	until time.Time // if not ok: when the step may start; zero: nobody knows
+	soon  bool      // if not ok: the queue should offer the job again soon
+	why   string    // if not ok: the reason
+	group bool      // if not ok: the group of the host is the reason
 }
 
-// rule decides. What runs is never stopped by a freeze, and by the end of its window
-// only if the window says so.
+// rule decides. A freeze never stops a running job, and the end of its window stops it only if the
+// window says so.
 func rule(q question) ruling {
 	switch {
 	case q.running && !q.work.Window:
 		return ruling{ok: true}
 	case q.Err != nil && (!q.running || q.Book == nil):
-		return ruling{soon: true, why: "what is agreed about times is not known: " + q.Err.Error()}
+		return ruling{soon: true, why: "the timetable is not known: " + q.Err.Error()}
 	case q.running:
 		return ruleRunning(q)
 	case q.work.Window && q.clock != "":
@@ -69,7 +69,7 @@ func ruleRunning(q question) ruling {
 	return ruling{ok: true, over: v.Why}
 }
 
-// clockDoubt says why windows must not be read by the clock of this machine.
+// clockDoubt returns why this machine must not decide about windows by its clock; empty if it may.
 func clockDoubt(skew time.Duration, ntp error, required bool) string {
 	switch {
 	case skew.Abs() > jobs.SkewMax:
@@ -85,13 +85,13 @@ func clockDoubt(skew time.Duration, ntp error, required bool) string {
 // An admission rules about the steps of one attempt.
 type admission struct {
 	at       *Attempt
-	ruled    time.Duration      // when it was looked whether the step in hand may start now
-	outside  *verdict.Hindrance // the step in hand must not start: the host is only asked about it
+	ruled    time.Duration      // the time of the last ruling about the step in hand
+	outside  *verdict.Hindrance // why the attempt only asks the host about the step in hand
 	overtime sync.Once
 }
 
-// rule asks whether the step in hand may start now. It asks nothing of tasks in whose
-// way no time can be: what runs, and needs no window.
+// rule returns whether the step in hand may start now. A running job that needs no window may
+// always continue, so rule reads no timetable for it.
 func (w *admission) rule(ctx context.Context) ruling {
 	spec := w.at.plan.Spec
 	q := question{running: w.at.disturbed(), undoing: w.at.memory.Failed != nil,
@@ -118,35 +118,36 @@ func (w *admission) rule(ctx context.Context) ruling {
 	return r
 }
 
-// atWork is for how long steps have been running: what is done of the work counts no more.
-// To get to a slow host is no part of it.
+// atWork returns the time since the first step of this attempt began: the estimate counts only the
+// rest of the work. The time to connect to a slow host is no part of it.
 func (w *admission) atWork() time.Duration {
-	if w.at.timed.stepped == 0 {
+	if w.at.timed.firstStep == 0 {
 		return 0
 	}
-	return w.at.env.Clock() - w.at.timed.stepped
+	return w.at.env.Clock() - w.at.timed.firstStep
 }
 
-// admit rules about a job before its host is called. What an earlier attempt may have
-// begun is asked of the host first.
+// admit rules about a job before the attempt connects to its host. If an earlier attempt may have
+// begun a step, the attempt asks the host first.
 func (w *admission) admit(ctx context.Context) ruling {
-	// Freezes do not hold for what has begun.
+	// Freezes do not apply to a job that has begun.
 	begun := !w.at.plan.Spec.Window && (w.at.grant.Step > 0 || w.at.disturbed())
 	switch {
 	case begun, verdict.MayHaveRun(w.at.grant):
 		return ruling{ok: true}
 	case w.at.disturbed():
-		return w.lookAfter(ctx)
+		return w.continueHalfWay(ctx)
 	case w.at.memory.Probe != nil:
-		return ruling{ok: true} // it has begun, and is looked after
+		return ruling{ok: true} // it has begun, and its wait for the host continues
 	}
 	return w.rule(ctx)
 }
 
-// lookAfter is about a job that is half way: it is gone on with in any case.
-func (w *admission) lookAfter(ctx context.Context) ruling {
+// continueHalfWay admits a job that has disturbed its host, in any case, and sends an alert if its
+// window has ended.
+func (w *admission) continueHalfWay(ctx context.Context) ruling {
 	r := ruling{ok: true, now: w.at.env.Agreed.Current(ctx, jobs.Place(*w.at.grant.Host)).Now}
-	left := w.opensFor(ctx)
+	left := w.openFor(ctx)
 	if left <= 0 {
 		w.alertOver(ctx, overText)
 		return r
@@ -158,10 +159,9 @@ func (w *admission) lookAfter(ctx context.Context) ruling {
 // admitStep rules about the step in hand, on a host to which there is a connection.
 func (w *admission) admitStep(ctx context.Context, action scripts.Action) ruling {
 	if w.at.memory.Failed != nil || w.at.memory.Probe != nil {
-		return ruling{ok: true} // what failed is brought back at any time, what began is seen to its end
+		return ruling{ok: true} // an on_fail runs at any time, and a wait that began continues
 	}
-	again := verdict.MayHaveRun(w.at.grant) &&
-		w.at.step == 0 // which was not asked before the host was called
+	again := verdict.MayHaveRun(w.at.grant) && w.at.step == 0 // admit made no ruling about it
 	if w.at.plan.Spec.Window && w.at.disturbs(action) || again {
 		return w.rule(ctx)
 	}
@@ -179,16 +179,16 @@ func (w *admission) hindrance(action scripts.Action, r ruling) *verdict.Hindranc
 
 // defers returns a job that waits until a ruling lets its step start.
 func (w *admission) defers(action scripts.Action, r ruling) jobs.Result {
-	return w.Defer(w.at.with(action), *w.hindrance(action, r))
+	return w.Defer(w.at.evidenceFor(action), *w.hindrance(action, r))
 }
 
 // Defer returns the result of a job that waits until its step may begin.
 func (w *admission) Defer(f verdict.Evidence, h verdict.Hindrance) jobs.Result {
 	w.at.group.held = w.at.group.held || h.Ruled.Group
-	return w.at.fresh(f).NotStarted(h)
+	return w.at.withMemory(f).NotStarted(h)
 }
 
-// ntp is why the clock is not known to be kept right; nil: it is.
+// ntp returns why NTP may not keep the clock of this machine right; nil: NTP does.
 func (w *admission) ntp() error {
 	if w.at.env.Synchronised == nil {
 		return nil
@@ -196,18 +196,18 @@ func (w *admission) ntp() error {
 	return w.at.env.Synchronised()
 }
 
-// mayStartNow is mayStart, if the time is right. If it is not the host may still be asked
-// what became of the step.
+// mayStartNow rules about the time, marks the group, and then asks mayStart. If the time is wrong,
+// the attempt may still ask the host how the step ended.
 //
-// To mark the members of a group, and to get a go from a queue that is away, may take
-// longer than the window is open: then the time is looked at once more.
+// The window may end while the attempt marks the members of a group, or waits for the go of a queue
+// that is away. So mayStartNow rules once more if the ruling has become old.
 func (w *admission) mayStartNow(ctx context.Context, action scripts.Action) (look bool,
 	end *Ending) {
 	w.outside = nil
 	w.ruled = w.at.env.Clock()
 	r := w.admitStep(ctx, action)
 	if r.ok {
-		r = w.at.group.claim(w.at.halt.ctx, action)
+		r = w.at.group.claim(w.at.stop.ctx, action)
 	}
 	if end = w.keepOut(action, r); end != nil {
 		return false, end
@@ -231,7 +231,7 @@ func (w *admission) Admit(ctx context.Context, action scripts.Action) *verdict.H
 // AdmitAgain decides about a step that spans several attempts and may have begun: an earlier
 // attempt got its go, and may have died before it used that.
 func (w *admission) AdmitAgain(ctx context.Context, action scripts.Action) *verdict.Hindrance {
-	first := w.at.step == 0 && !w.at.disturbed() // of which not even freezes know that it has begun
+	first := w.at.step == 0 && !w.at.disturbed() // freezes apply, too: the job has not begun
 	if w.at.memory.Failed == nil && (w.at.plan.Spec.Window && w.at.disturbs(action) || first) {
 		w.ruled = w.at.env.Clock()
 		return w.hindrance(action, w.rule(ctx))

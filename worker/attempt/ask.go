@@ -10,27 +10,27 @@ import (
 	"muster/worker/verdict"
 )
 
-// This file makes what hosts are told of a step, for the record that they keep. An attempt asks
-// them by that record what an earlier attempt did, before it concludes or starts anything.
+// This file makes the records that hosts keep of steps. By its record an attempt asks a host how an
+// earlier attempt at the step ended, before it starts the step or decides about it.
 
-// sinceMargin is how much earlier than by the server's clock a task may have been made by
-// that of Redis, which makes the tokens.
+// sinceMargin bounds the difference between the clock of a server, which says when a task was
+// created, and the clock of Redis, which makes the tokens.
 const sinceMargin = 10 * time.Minute
 
-// jumpMargin is how far the clock of Redis may have gone back since it said when a task was
-// committed: beyond that the queue takes nothing before somebody has looked.
+// jumpMargin bounds a jump back of the clock of Redis since the commit of a task. After a larger
+// jump the queue hands out nothing until a person has looked at it.
 const jumpMargin = time.Minute
 
-// triesApart is how far the numbers are from each other by which hosts know two tries of one
-// step: what became of one says nothing about the next.
+// triesApart separates the numbers by which hosts know two tries of one step: the end of one try
+// says nothing about the next.
 const triesApart = 1000
 
-// records returns what makes the records of this attempt.
+// records returns the maker of the records of this attempt.
 func (a *Attempt) records() records { return records{a} }
 
-// asks reports whether the host must be asked about a step before it is started.
+// asks reports whether the attempt must ask the host about a step before it starts the step.
 func (r records) asks(action scripts.Action) bool {
-	return r.at.facts().MayHaveBegun() && verdict.Recorded(r.at.grant.Host, action)
+	return r.at.evidence().MayHaveBegun() && verdict.Recorded(r.at.grant.Host, action)
 }
 
 // Record returns the record of the step in hand; nil if the host keeps none of it. With look the
@@ -43,7 +43,8 @@ func (r records) Record(ctx context.Context, action scripts.Action, look bool) *
 		return nil
 	}
 	made := r.Numbered(r.at.memory.Again)
-	if action.Kind == scripts.KindUpload { // later the old lock is over, and so is the old attempt
+	if action.Kind == scripts.KindUpload {
+		// The locks of attempts before the last one have ended, and so have these attempts.
 		made.Again = r.at.grant.Mode == jobs.ModeLost && r.at.step == r.at.grant.Step
 		return made
 	}
@@ -59,13 +60,13 @@ func (r records) Numbered(try int) *remote.Record {
 		Step:  r.at.step + triesApart*try,
 		Token: int64(r.at.grant.Token),
 		Since: int64(r.since()),
-		// What disturbs the host is not begun where another job has marked its group since.
+		// The host begins no step that disturbs it once another job has marked its group.
 		Marked: r.at.memory.Marked != 0,
 	}
 }
 
-// since returns a time before any attempt at the job. A host whose records are no older shows by
-// them that a step never began. The later since is, the more hosts can show that.
+// since returns a time before any attempt at the job. A host that has kept records since then can
+// show that a step never began. The later since is, the more hosts can show that.
 func (r records) since() jobs.Micros {
 	spec := r.at.plan.Spec
 	since := max(spec.Created, spec.After).Add(-sinceMargin)
@@ -75,8 +76,8 @@ func (r records) since() jobs.Micros {
 	return max(since, 0)
 }
 
-// learnCommit asks the queue when the task was committed, by the clock that makes tokens. If it
-// does not say the server's clock must do.
+// learnCommit asks the queue when the task was committed, by the clock that makes tokens. Without
+// an answer the records rely on the server's clock.
 func (r records) learnCommit(ctx context.Context) {
 	if r.at.env.Committed == nil || r.at.committed != 0 {
 		return
@@ -85,14 +86,14 @@ func (r records) learnCommit(ctx context.Context) {
 	defer cancel()
 	at, err := r.at.env.Committed(ctx, r.at.zone, r.at.grant.Job.Task())
 	if err != nil {
-		r.at.env.Log.Info("it is not known when the task was committed", "job",
+		r.at.env.Log.Info("the queue did not say when the task was committed", "job",
 			r.at.grant.Job, "error", err)
 	}
 	r.at.committed = at
 }
 
-// Run returns the run that has this record; the zero value if no later attempt may take it over. It
-// may not if secrets are covered in the output: two attempts could cover it in different places.
+// Run returns the run that a record stands for; the zero value if no later attempt may attach to
+// it. None may if the output has secrets to cover: two attempts could cover it in different places.
 func (r records) Run(action scripts.Action, of *remote.Record) jobs.Run {
 	if of == nil || action.Kind != scripts.KindRun || len(r.at.secrets.veil) > 0 {
 		return jobs.Run{}
@@ -100,5 +101,5 @@ func (r records) Run(action scripts.Action, of *remote.Record) jobs.Run {
 	return jobs.Run{Token: r.at.grant.Token, Step: of.Step}
 }
 
-// records makes what hosts are told of the steps of an attempt, for their records.
+// records makes the records of the steps of an attempt.
 type records struct{ at *Attempt }

@@ -25,45 +25,45 @@ type Attempt struct {
 	plan  Plan
 	lease *lease
 
-	halt  halt
+	stop  stopper
 	timed timing
 
 	progress
-	group *groupMarks
-	times *admission
-	said  *said.Transcript
+	group      *groupMarks
+	times      *admission
+	transcript *said.Transcript
 
-	secrets hidden
+	secrets secrets
 }
 
-// halt is the context of an attempt's steps: it ends with that of the attempt, and when the job is
-// cancelled.
-type halt struct {
+// A stopper holds the context of an attempt's steps. The context ends with the one of the attempt,
+// and when the job is cancelled.
+type stopper struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
 
 // progress is the part of an attempt that its steps change.
 type progress struct {
-	step     int // in hand, or the one that would be next
+	step     int // the step in hand, or the next one
 	kind     scripts.Kind
 	memory   verdict.Memory
-	begun    bool // a step was started in this attempt
-	answered bool // the end of the command that was last given was seen on the host
-	attached bool // to a step that an earlier one started
+	begun    bool // this attempt has started a step
+	answered bool // the host said how the last command ended
+	attached bool // to a step that an earlier attempt began
 	conn     Conn // nil: none yet
-	stale    bool // it was found that a newer attempt is under way
+	stale    bool // a newer attempt is under way
 
-	committed jobs.Micros // the task was, by the clock of Redis; 0: nobody has asked
+	committed jobs.Micros // the commit of the task, by the clock of Redis; 0: not asked yet
 }
 
 // timing holds the times of an attempt, on the boot clock.
 type timing struct {
-	sent    time.Duration // before the take
-	began   time.Duration
-	tooLate bool          // the lease was over by then
-	stepped time.Duration // when the first step was begun; 0: none was
-	clocks  stopwatch
+	sent      time.Duration // before the take
+	began     time.Duration
+	tooLate   bool          // the lease was over by then
+	firstStep time.Duration // when the first step was begun; 0: none was
+	clocks    stopwatch
 }
 
 // Ending is the end of an attempt.
@@ -79,7 +79,7 @@ func (a *Attempt) Begin(ctx context.Context, sent time.Duration,
 	moved chan<- struct{}) context.Context {
 	ctx, a.lease = newLease(ctx, a.env.Clock, verdict.Deadline(sent, a.grant.Timeout))
 	a.lease.moved = moved
-	a.halt.ctx, a.halt.cancel = context.WithCancelCause(ctx)
+	a.stop.ctx, a.stop.cancel = context.WithCancelCause(ctx)
 	a.timed.sent, a.timed.began = sent, a.env.Clock()
 	a.timed.tooLate = a.lease.left() <= 0
 	return ctx
@@ -95,7 +95,7 @@ func (a *Attempt) Run(ctx context.Context) Ending {
 
 // Close frees what Begin has made. The caller calls it once Run has returned.
 func (a *Attempt) Close() {
-	a.halt.cancel(nil)
+	a.stop.cancel(nil)
 	a.lease.stop()
 }
 
@@ -103,7 +103,7 @@ func (a *Attempt) Close() {
 func (a *Attempt) Grant() jobs.Grant { return a.grant }
 
 // Voice returns what the host says, for people who listen.
-func (a *Attempt) Voice() *said.Voice { return a.said.Live }
+func (a *Attempt) Voice() *said.Voice { return a.transcript.Live }
 
 // Began returns the time of Begin on the boot clock.
 func (a *Attempt) Began() time.Duration { return a.timed.began }
@@ -116,15 +116,15 @@ func (a *Attempt) Until() time.Duration { return a.lease.until() }
 
 // MustEnd returns the time by which the attempt must have stopped after its end, on the boot clock.
 func (a *Attempt) MustEnd() time.Duration {
-	return max(a.lease.until(), a.timed.began, a.lease.toldAt()) + stuckAfter
+	return max(a.lease.until(), a.timed.began, a.lease.expiredAt()) + stuckAfter
 }
 
 // Expire ends the time of the attempt, and reports whether it had not ended before: in a process
 // that was stopped for a while others may look before its timers fire.
-func (a *Attempt) Expire() (first bool) { return a.lease.tellNow() }
+func (a *Attempt) Expire() (first bool) { return a.lease.expireNow() }
 
 // Stop stops the job on its host, because it is cancelled.
-func (a *Attempt) Stop(o *verdict.StopOrder) { a.halt.cancel(o) }
+func (a *Attempt) Stop(o *verdict.StopOrder) { a.stop.cancel(o) }
 
 // Stopped reports whether the job was stopped because it is cancelled.
-func (a *Attempt) Stopped() bool { return verdict.StoppedBy(a.halt.ctx) != nil }
+func (a *Attempt) Stopped() bool { return verdict.StoppedBy(a.stop.ctx) != nil }

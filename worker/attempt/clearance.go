@@ -22,7 +22,7 @@ var (
 
 // Ask asks for a go for the step in hand. An error says that the step must not begin.
 func (c clearance) Ask() error {
-	switch v, err := c.checkpoint(c.at.halt.ctx); {
+	switch v, err := c.checkpoint(c.at.stop.ctx); {
 	case err != nil:
 		return err
 	case v == jobs.Stale:
@@ -46,10 +46,10 @@ func (c clearance) Refused(ctx context.Context, action scripts.Action, err error
 }
 
 // mayStart asks the queue, if that is necessary, whether the next step may start. If it may not,
-// mayStart returns the end of the attempt; or look, if the host is to be asked about an earlier
-// attempt at the step, which is done also when nothing may start any more.
+// mayStart returns the end of the attempt. It returns look if the attempt must ask the host about
+// an earlier attempt at the step, and must start nothing: that is allowed in any case.
 func (c clearance) mayStart(ctx context.Context, action scripts.Action) (look bool, end *Ending) {
-	asks, f := c.at.records().asks(action), c.at.with(action)
+	asks, f := c.at.records().asks(action), c.at.evidenceFor(action)
 	switch {
 	case f.Order != nil:
 		if asks {
@@ -59,9 +59,9 @@ func (c clearance) mayStart(ctx context.Context, action scripts.Action) (look bo
 	case !asks && !c.needsGo(action):
 		return false, nil
 	}
-	v, err := c.checkpoint(c.at.halt.ctx)
+	v, err := c.checkpoint(c.at.stop.ctx)
 	switch {
-	case asks && verdict.StoppedBy(c.at.halt.ctx) != nil:
+	case asks && verdict.StoppedBy(c.at.stop.ctx) != nil:
 		return true, nil
 	case err != nil:
 		return false, &Ending{Result: c.noGo(ctx, action, err)}
@@ -73,18 +73,19 @@ func (c clearance) mayStart(ctx context.Context, action scripts.Action) (look bo
 	return v != jobs.Go, nil
 }
 
-// needsGo reports whether the queue must be asked before the next step. For the first step the take
-// was a go, if it is fresh enough to show a stop or the loss of Redis and leaves the step all its
-// time. The take of a lost job was no go: such a job is handed out also if it was cancelled, and
-// with the rest of the lock of its last attempt.
+// needsGo reports whether the attempt must ask the queue before the next step. The take is a go for
+// the first step, if it is fresh enough to show a stop or the loss of Redis, and leaves the step
+// all its time. The take of a lost job is no go: the queue hands out such a job also if it is
+// cancelled, and with the rest of the lock of its last attempt.
 func (c clearance) needsGo(action scripts.Action) bool {
 	return c.at.step > c.at.grant.Step || c.at.env.Clock()-c.at.timed.sent > verdict.GoTime ||
 		c.at.grant.Mode == jobs.ModeLost ||
 		verdict.Room(c.at.lease.left()) < max(action.Timeout, verdict.BoundMin)
 }
 
-// checkpoint asks whether the next step may start, until there is an answer or the time is over. A
-// go renews the lock, so it extends the lease, counted from before the call that brought it.
+// checkpoint asks whether the next step may start, until the queue answers or the time is over. A
+// go renews the lock, so it extends the lease. The new lease counts from before the call that
+// brought the go.
 func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 	question := jobs.Checkpoint{
 		Job: c.at.grant.Job, Token: c.at.grant.Token, Step: c.at.step,
@@ -97,7 +98,7 @@ func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 		if err == nil {
 			if v == jobs.Go {
 				c.at.lease.extend(verdict.Deadline(sent, c.at.grant.Timeout))
-				c.tell()
+				c.wakeClerk()
 			}
 			return v, nil
 		}
@@ -111,7 +112,7 @@ func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 	}
 }
 
-// ask asks once.
+// ask asks the queue once.
 func (c clearance) ask(ctx context.Context, q jobs.Checkpoint) (jobs.Verdict, error) {
 	within := min(c.at.env.Config.Call, c.at.lease.left())
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -120,8 +121,8 @@ func (c clearance) ask(ctx context.Context, q jobs.Checkpoint) (jobs.Verdict, er
 	return v, verdict.NoAnswer(err, within)
 }
 
-// tell wakes the clerk, which reports the new deadline.
-func (c clearance) tell() {
+// wakeClerk wakes the clerk, which reports the new deadline.
+func (c clearance) wakeClerk() {
 	select {
 	case c.at.lease.moved <- struct{}{}:
 	default: // the clerk is awake and will look
@@ -130,7 +131,7 @@ func (c clearance) tell() {
 
 // noGo returns the result of a job whose step the queue did not allow in time.
 func (c clearance) noGo(ctx context.Context, action scripts.Action, err error) jobs.Result {
-	f := c.at.with(action)
+	f := c.at.evidenceFor(action)
 	f.Cause = verdict.CauseOf(ctx)
 	if f.Order == nil && errors.Is(f.Cause, verdict.ErrOverdue) {
 		return f.NotStarted(verdict.Hindrance{Late: true,
@@ -139,20 +140,20 @@ func (c clearance) noGo(ctx context.Context, action scripts.Action, err error) j
 	return f.NotStarted(verdict.Hindrance{Why: f.StopWords()})
 }
 
-// notAllowed returns the result of a step that the queue did not allow. A lost job that is given
-// back is handed out again also if it was cancelled, so that somebody finds out what became of it;
-// it would come and go without end. So notAllowed waits first for the order that may be the
-// reason.
+// notAllowed returns the result of a step that the queue did not allow. The queue hands out a lost
+// job again also if it is cancelled, so that a worker finds out how it ended. If the worker only
+// released the job, the job would come back for ever. So notAllowed first waits for the cancel that
+// may be the reason.
 func (c clearance) notAllowed(action scripts.Action) jobs.Result {
 	if c.at.grant.Mode == jobs.ModeLost {
 		timer := time.NewTimer(orderTime)
 		defer timer.Stop()
 		select {
-		case <-c.at.halt.ctx.Done():
+		case <-c.at.stop.ctx.Done():
 		case <-timer.C:
 		}
 	}
-	return c.at.with(action).NotStarted(verdict.Hindrance{})
+	return c.at.evidenceFor(action).NotStarted(verdict.Hindrance{})
 }
 
 // OrdersEvery is the time after which a worker asks again which of its jobs are cancelled.

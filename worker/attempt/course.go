@@ -11,11 +11,11 @@ import (
 	"muster/worker/verdict"
 )
 
-// A course leads an attempt from step to step: on to the next one, past those that are skipped, and
-// into the on_fail of one that failed.
+// A course leads an attempt from step to step: to the next step, past skipped steps, and into the
+// on_fail of a step that failed.
 type course struct{ at *Attempt }
 
-// until returns the index behind the last of the steps in hand: the main ones, or an on_fail.
+// until returns the index after the last of the steps in hand: the main steps, or an on_fail.
 func (a *Attempt) until() int {
 	book := a.plan.Book
 	if f := a.memory.Failed; f != nil && f.Step >= 0 && f.Step < len(book.Steps) {
@@ -40,10 +40,10 @@ func (a *Attempt) safe() bool {
 // Begin notes that the step in hand is begun on the host.
 func (c course) Begin() {
 	c.at.begun, c.at.group.unused = true, false
-	c.at.timed.stepped = cmp.Or(c.at.timed.stepped, c.at.env.Clock())
+	c.at.timed.firstStep = cmp.Or(c.at.timed.firstStep, c.at.env.Clock())
 }
 
-// Disturb notes that a step that may disturb the host was begun.
+// Disturb notes that a step began which may disturb the host.
 func (c course) Disturb(action scripts.Action) {
 	spec, m := c.at.plan.Spec, &c.at.memory
 	m.Disturbed = m.Disturbed || (spec.Window || spec.Disruptive) && c.at.disturbs(action)
@@ -58,19 +58,19 @@ func (c course) GoOn(saved map[string]string) {
 
 // Rescue leads to the on_fail of a step that failed with r.
 func (c course) Rescue(action scripts.Action, r jobs.Result) {
-	c.Disturb(action) // it was started
+	c.Disturb(action) // the step was started
 	c.at.memory.Next()
 	c.at.memory.Failed = &verdict.Failure{Step: c.at.step, Outcome: r.Outcome, Class: r.Class,
 		Exit: r.ExitCode, Error: r.Error, Keep: r.KeepLock}
 	c.at.step = action.OnFail.First
 }
 
-// conclude returns the end of a job whose on_fail is over, and any other result as it is.
+// conclude returns the end of a job whose on_fail is over, and any other result unchanged.
 func (a *Attempt) conclude(r jobs.Result) jobs.Result {
 	if a.memory.Failed == nil || r.Kind != jobs.KindEnd {
 		return r
 	}
-	return verdict.Concluded(a.facts(), r, r.Outcome == jobs.Succeeded && a.rolledBack())
+	return verdict.Concluded(a.evidence(), r, r.Outcome == jobs.Succeeded && a.rolledBack())
 }
 
 // rolledBack reports whether the last step of the on_fail in hand ran, and declares that it
@@ -81,8 +81,8 @@ func (a *Attempt) rolledBack() bool {
 	return err == nil && action.Skip == "" && action.Outcome == scripts.RolledBack
 }
 
-// now returns the time of Redis, as far as this attempt knows it: its token is the instant of its
-// take.
+// now returns the time of Redis, as far as this attempt knows it: the token of an attempt is the
+// time of its take.
 func (a *Attempt) now() jobs.Micros {
 	return jobs.Micros(a.grant.Token).Add(a.env.Clock() - a.timed.sent)
 }
@@ -94,26 +94,26 @@ func (a *Attempt) disturbs(action scripts.Action) bool {
 		return false
 	}
 	book := a.plan.Book
-	said := book.Main == 0 && book.Disruptive ||
+	marked := book.Main == 0 && book.Disruptive ||
 		slices.ContainsFunc(book.Steps, func(s scripts.Step) bool { return s.Disruptive })
-	return action.Disruptive || !said
+	return action.Disruptive || !marked
 }
 
-// disturbed reports whether the job is half way: a step that disturbs the host was done, or on_fail
-// is undoing one.
+// disturbed reports whether the job is half way: a step disturbed the host, or on_fail is undoing
+// such a step.
 func (a *Attempt) disturbed() bool { return a.memory.Unfinished() }
 
-// notes take what is to be told of the step in hand.
+// notes writes about the step in hand, to the transcript and to the memory of the job.
 type notes struct{ at *Attempt }
 
 // Remark puts a line about the step in hand into the transcript.
 func (n notes) Remark(name, more string) {
 	if f := n.at.memory.Failed; f != nil {
-		n.at.said.Remark(fmt.Sprintf("on_fail of step %d: %s%s", f.Step+1, name, more))
+		n.at.transcript.Remark(fmt.Sprintf("on_fail of step %d: %s%s", f.Step+1, name, more))
 		return
 	}
-	n.at.said.Remark(fmt.Sprintf("step %d of %d: %s%s", n.at.step+1, n.at.plan.Book.MainSteps(), name,
-		more))
+	n.at.transcript.Remark(fmt.Sprintf("step %d of %d: %s%s", n.at.step+1,
+		n.at.plan.Book.MainSteps(), name, more))
 }
 
 // Answered notes whether the host said how a command ended, by the error of the command.
@@ -126,11 +126,12 @@ func (n notes) Answered(err error) {
 	}
 }
 
-// Hear takes the output of a command, and all that is to be told beside the outcome of the job.
+// Hear adds the output of a command to the transcript, and notes whether output was lost and
+// whether the attempt is attached to a step that an earlier attempt began.
 func (n notes) Hear(r *remote.Result) {
-	n.at.said.Add(r.Output)
+	n.at.transcript.Add(r.Output)
 	if r.Lost != "" {
-		n.at.said.Remark("what it said from here on is lost: " + r.Lost)
+		n.at.transcript.Remark("the output from here on is lost: " + r.Lost)
 		n.at.memory.Lost = r.Lost
 	}
 	n.at.attached = n.at.attached || r.Attached

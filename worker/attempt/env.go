@@ -31,13 +31,13 @@ type Queue interface {
 	// Checkpoint asks whether a further step of a job may start.
 	Checkpoint(ctx context.Context, zone string, c jobs.Checkpoint) (jobs.Verdict, error)
 
-	// Stops returns the notes of the cancels of these jobs: who cancelled, and why.
+	// Stops returns a note for each of these jobs that is cancelled: who cancelled it, and why.
 	Stops(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]string, error)
 
-	// Gate returns the answer to a gate of a job; without a word nobody has answered.
+	// Gate returns the answer at a gate of a job; its word is empty if nobody has answered.
 	Gate(ctx context.Context, zone string, id jobs.ID, step int) (jobs.GateAnswer, error)
 
-	// CloseGate ends the wait at a gate of a job, unless somebody has answered.
+	// CloseGate ends the wait at a gate of a job, and returns the answer if there was one before.
 	CloseGate(ctx context.Context, zone string, id jobs.ID, step int) (jobs.GateAnswer, error)
 }
 
@@ -60,7 +60,7 @@ func SSH(client *remote.Client) func(context.Context, fleet.Host) (Conn, error) 
 	}
 }
 
-// Doors are the ways of an attempt to the world around it. Only Queue and Dial must be there.
+// Doors connects an attempt with the world around it. Only Queue and Dial must be there.
 type Doors struct {
 	Queue Queue
 	Kin   Kin
@@ -106,13 +106,13 @@ func (e *Env) New(zone string, g jobs.Grant, p Plan) *Attempt {
 		p.Spec.Retry = jobs.DefaultPolicy()
 	}
 	a := &Attempt{
-		env:      e,
-		zone:     zone,
-		grant:    g,
-		plan:     p,
-		progress: progress{step: g.Step, memory: verdict.Recall(g.Saved)},
-		said:     said.NewTranscript(e.Config.OutputMax, said.NewVoice(g, e.Config.OutputMax)),
-		timed:    timing{clocks: stopwatch{ledger: verdict.SpentBefore(g)}},
+		env:        e,
+		zone:       zone,
+		grant:      g,
+		plan:       p,
+		progress:   progress{step: g.Step, memory: verdict.Recall(g.Saved)},
+		transcript: said.NewTranscript(e.Config.OutputMax, said.NewVoice(g, e.Config.OutputMax)),
+		timed:      timing{clocks: stopwatch{ledger: verdict.SpentBefore(g)}},
 	}
 	a.group, a.times = &groupMarks{at: a}, &admission{at: a}
 	a.memory.Why = "" // of the attempt before

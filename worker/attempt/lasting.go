@@ -10,18 +10,17 @@ import (
 )
 
 const (
-	// uploadTries is how often an upload connects anew, of which each goes on where the
-	// one before was cut off.
+	// uploadTries bounds the new connections of an upload. Each try continues where the try before
+	// was cut off.
 	uploadTries = 6
 
-	// uploadPause is how long it waits before, twice as long each time.
+	// uploadPause is the pause before the first new connection. It doubles each time.
 	uploadPause = time.Second
 )
 
-// A lastingConn is connected anew when it is lost under an upload, within the bound of
-// that. An upload can be told twice, because nothing of the older one can have an effect
-// once the newer one has begun; of a command that could not be said, so those are left to
-// the queue.
+// A lastingConn connects again when an upload loses the connection, within the bound of the upload.
+// An upload may be repeated: once the newer try has begun, the older one has no effect any more.
+// Nobody can say that of a command, so a lost command goes back to the queue.
 type lastingConn struct {
 	Conn
 	again func(ctx context.Context) (Conn, error)
@@ -53,7 +52,7 @@ func (l *lastingConn) Upload(ctx context.Context, u remote.Upload) error {
 	}
 }
 
-// reconnect tries to, with pauses. It returns nil if that is given up.
+// reconnect tries to connect again, with pauses. It returns nil if it gives up.
 func (l *lastingConn) reconnect(ctx context.Context, stop <-chan struct{}, tries *int) Conn {
 	for ; *tries < uploadTries; *tries++ {
 		pause := time.NewTimer(uploadPause << (*tries - 1))

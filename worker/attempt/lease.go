@@ -8,22 +8,22 @@ import (
 	"muster/worker/verdict"
 )
 
-// clockCheck is how often a lease looks at the boot clock at least. Timers of Go
-// stand still while a machine sleeps, the boot clock does not: after a sleep a
-// job is stopped at most so much later.
+// clockCheck bounds the time between two looks of a lease at the boot clock. Timers of Go stand
+// still while a machine sleeps, the boot clock does not: after a sleep the lease stops its job at
+// most so much later.
 const clockCheck = 5 * time.Second
 
-// A lease is the time in which an attempt may act. At its end it cancels the
-// context of the attempt with errOverdue. A checkpoint can move it on.
+// A lease is the time in which an attempt may act. At its end the lease cancels the context of the
+// attempt with verdict.ErrOverdue. A go at a checkpoint extends it.
 type lease struct {
 	clock  func() time.Duration
 	cancel context.CancelCauseFunc
-	moved  chan<- struct{} // hears that the lease was moved on; nil: nobody wants to know
+	moved  chan<- struct{} // gets a value when the lease is extended; nil: nobody waits for it
 
-	mu    sync.Mutex
-	end   time.Duration // on the boot clock; guarded by mu
-	told  time.Duration // when the attempt was told that it is over; 0: not yet; guarded by mu
-	timer *time.Timer   // nil once the attempt is over; guarded by mu
+	mu      sync.Mutex
+	end     time.Duration // on the boot clock; guarded by mu
+	expired time.Duration // when the context was cancelled; 0: not yet; guarded by mu
+	timer   *time.Timer   // nil once the attempt is over; guarded by mu
 }
 
 // newLease derives a context that ends with the lease. The caller must call
@@ -40,7 +40,7 @@ func newLease(ctx context.Context, clock func() time.Duration, end time.Duration
 	return ctx, l
 }
 
-// look cancels what is overdue, and else comes back.
+// look ends the attempt if its lease is over, and else sets the timer again.
 func (l *lease) look() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,49 +49,49 @@ func (l *lease) look() {
 	case l.end > l.clock():
 		l.timer.Reset(l.nap())
 	default:
-		l.tell()
+		l.expire()
 	}
 }
 
-// tell ends the attempt. The caller holds mu.
-func (l *lease) tell() {
-	if l.told == 0 {
-		l.told = l.clock()
+// expire cancels the context of the attempt. The caller holds mu.
+func (l *lease) expire() {
+	if l.expired == 0 {
+		l.expired = l.clock()
 	}
 	l.cancel(verdict.ErrOverdue)
 }
 
-// tellNow ends the attempt, and tells whether nobody had told it before: in a process that
-// was stopped for a while others may look before its timers fire.
-func (l *lease) tellNow() (first bool) {
+// expireNow cancels the context of the attempt, and reports whether this was the first time. In a
+// process that was stopped for a while, the clerk may call it before the timers fire.
+func (l *lease) expireNow() (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	first = l.told == 0
-	l.tell()
+	first = l.expired == 0
+	l.expire()
 	return first
 }
 
-// toldAt is when the attempt was told that its lease is over; 0: not yet.
-func (l *lease) toldAt() time.Duration {
+// expiredAt returns when the lease cancelled the context of the attempt; 0: not yet.
+func (l *lease) expiredAt() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.told
+	return l.expired
 }
 
-// nap is the time to the next look. The caller holds mu.
+// nap returns the time to the next look. The caller holds mu.
 func (l *lease) nap() time.Duration { return min(max(l.end-l.clock(), 0), clockCheck) }
 
-// until is the end of the lease on the boot clock.
+// until returns the end of the lease on the boot clock.
 func (l *lease) until() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.end
 }
 
-// left is how much of the lease is left; negative once it is over.
+// left returns the rest of the lease; it is negative once the lease is over.
 func (l *lease) left() time.Duration { return l.until() - l.clock() }
 
-// extend moves the end on.
+// extend moves the end of the lease.
 func (l *lease) extend(end time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,8 +27,8 @@ func (a *Attempt) hand() kinds.Hand {
 		Gate:    gate{a},
 
 		Memory:  &a.memory,
-		Said:    a.said,
-		Halt:    a.halt.ctx,
+		Said:    a.transcript,
+		Stop:    a.stop.ctx,
 		Secrets: a.secrets.texts,
 		Alone:   len(a.plan.Book.Steps) == 1,
 		Clock:   a.env.Clock,
@@ -36,22 +36,22 @@ func (a *Attempt) hand() kinds.Hand {
 	}
 }
 
-// known is what an attempt knows of its job.
+// known lends the knowledge that an attempt has of its job.
 type known struct{ at *Attempt }
 
-// Evidence returns what is known of the job at this moment, for decisions about a step.
-func (k known) Evidence(action scripts.Action) verdict.Evidence { return k.at.with(action) }
+// Evidence returns the evidence of this moment, for decisions about a step.
+func (k known) Evidence(action scripts.Action) verdict.Evidence { return k.at.evidenceFor(action) }
 
 // Now returns the time of Redis, as far as the attempt knows it.
 func (k known) Now() jobs.Micros { return k.at.now() }
 
-// Left returns how much of the lease is left.
+// Left returns the rest of the lease.
 func (k known) Left() time.Duration { return k.at.lease.left() }
 
 // Spend counts the time that follows as u, until done is called.
-func (k known) Spend(u jobs.Use) (done func()) { return k.at.on(u) }
+func (k known) Spend(u jobs.Use) (done func()) { return k.at.spend(u) }
 
-// line is the connection of an attempt to the host of its job.
+// line lends the connection of an attempt to the host of its job.
 type line struct{ at *Attempt }
 
 // Run runs a command on the host.
@@ -72,17 +72,17 @@ func (l line) Reconnect(ctx context.Context) (err error) {
 // gate asks the queue for the answer to the gate at which a job stands.
 type gate struct{ at *Attempt }
 
-// Answer returns the answer; without a word nobody has answered.
+// Answer returns the answer; its word is empty if nobody has answered.
 func (g gate) Answer(ctx context.Context) (jobs.GateAnswer, error) {
 	return g.insist(ctx, g.at.env.Queue.Gate)
 }
 
-// Close ends the wait for an answer, unless somebody has answered meanwhile.
+// Close ends the wait for an answer, and returns the answer if somebody gave one meanwhile.
 func (g gate) Close(ctx context.Context) (jobs.GateAnswer, error) {
 	return g.insist(ctx, g.at.env.Queue.CloseGate)
 }
 
-// insist asks the queue until it answers, or the attempt must end.
+// insist asks the queue until it answers or the attempt must end.
 func (g gate) insist(ctx context.Context, ask func(context.Context, string, jobs.ID, int) (
 	jobs.GateAnswer, error)) (jobs.GateAnswer, error) {
 	for tries := 1; ; tries++ {
@@ -97,7 +97,7 @@ func (g gate) insist(ctx context.Context, ask func(context.Context, string, jobs
 		timer := time.NewTimer(verdict.Pause(tries, rand.Float64()))
 		select {
 		case <-timer.C:
-		case <-g.at.halt.ctx.Done():
+		case <-g.at.stop.ctx.Done():
 			timer.Stop()
 			return answer, err
 		}

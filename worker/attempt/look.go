@@ -12,23 +12,24 @@ import (
 	"muster/worker/verdict"
 )
 
-// This file asks a host how a job ended that ended unknown, because a person ordered it. Nothing
-// of the job is begun, stopped or waited for, whatever the host says.
+// This file asks a host how a job ended whose outcome is unknown, because a person ordered that. It
+// begins, stops and awaits nothing of the job, whatever the host says.
 
-// glanceTime bounds the question itself. A host answers at once.
+// glanceTime bounds the question to the host. A host answers at once.
 const glanceTime = 15 * time.Second
 
 // A looker looks at the record of a job that has ended.
 type looker struct{ *Attempt }
 
-// find looks, and tells the queue what it found. There is no result: the job has ended. Who
-// cannot tell the queue leaves it at that, and the order is handed out again.
+// find asks the host, and gives its answer to the queue. There is no result, because the job has
+// ended. If the queue does not take the answer, find gives up, and the queue hands out the order
+// again.
 func (l looker) find(ctx context.Context) Ending {
 	defer l.hangUp()
 	over := Ending{Token: l.grant.Token, Stale: true}
 	defer func() {
 		if p := recover(); p != nil {
-			l.env.Log.Error("panic while a host was asked", "job", l.grant.Job, "panic", p)
+			l.env.Log.Error("panic in a question to a host", "job", l.grant.Job, "panic", p)
 		}
 	}()
 	r := l.read(ctx)
@@ -42,12 +43,11 @@ func (l looker) find(ctx context.Context) Ending {
 		return over
 	}
 	if err := l.env.Answer(tell, l.zone, r); err != nil {
-		l.env.Log.Warn("what a host said of a job was not taken", "job", l.grant.Job,
-			"answer", r.Answer,
-			"error", err)
+		l.env.Log.Warn("the queue did not take the answer of a host", "job", l.grant.Job,
+			"answer", r.Answer, "error", err)
 		return over
 	}
-	l.env.Log.Info("a host was asked how a job ended", "job", l.grant.Job, "answer", r.Answer,
+	l.env.Log.Info("a host answered how a job ended", "job", l.grant.Job, "answer", r.Answer,
 		"words", r.Words)
 	return over
 }
@@ -71,7 +71,7 @@ func (l looker) read(ctx context.Context) jobs.Reading {
 	return r
 }
 
-// action is the step that the job was at; why says why no host can tell of it.
+// action returns the step at which the job ended, or why no host can answer about that step.
 func (l looker) action() (action scripts.Action, why string) {
 	g := l.grant
 	switch {
@@ -84,7 +84,7 @@ func (l looker) action() (action scripts.Action, why string) {
 			len(l.plan.Book.Steps))
 	}
 	if err := l.unseal(); err != nil {
-		return action, "its secrets cannot be covered in what the host says: " + err.Error()
+		return action, "its secrets cannot be covered in the output of the host: " + err.Error()
 	}
 	action, err := l.plan.Book.Step(g.Step, *g.Host, l.context())
 	switch {
@@ -93,14 +93,14 @@ func (l looker) action() (action scripts.Action, why string) {
 	case !verdict.KeepsRecords(g.Host):
 		return action, "the host keeps no record (fence: none)"
 	case !verdict.Recorded(g.Host, action):
-		return action, fmt.Sprintf("hosts keep no record of a step that is a %s (%s)", action.Kind,
-			l.with(action).StepWords())
+		return action, fmt.Sprintf("hosts keep no record of a step of kind %s (%s)", action.Kind,
+			l.evidenceFor(action).StepWords())
 	}
 	return action, ""
 }
 
-// glance asks for the record of the step, under the token of the order. That is newer than those
-// of all attempts, so that the host refuses them from then on if the step never began.
+// glance asks for the record of the step, under the token of the order. This token is newer than
+// those of all attempts, so the host refuses all of them from then on if the step never began.
 func (l looker) glance(ctx context.Context, action scripts.Action,
 	began *jobs.Token) verdict.Evidence {
 	record := l.records().Numbered(l.memory.Again)
@@ -110,20 +110,20 @@ func (l looker) glance(ctx context.Context, action scripts.Action,
 		notes{l.Attempt}.Remark(action.Name, "")
 	}
 	run := l.records().Run(action, record)
-	l.said.Begins(run)
-	f := l.with(action)
-	f.Order = nil // whoever cancelled the job: it has ended
+	l.transcript.Begins(run)
+	f := l.evidenceFor(action)
+	f.Order = nil // a cancel has no effect on a job that has ended
 	f.Result, f.Err = l.conn.Run(ctx, remote.Command{Shell: ":", Bound: glanceTime, Record: record,
 		Attached: func(token int64) {
 			*began = jobs.Token(token)
 			run.Token = *began
-			l.said.TakeOver(run)
+			l.transcript.TakeOver(run)
 		}})
 	notes{l.Attempt}.Hear(&f.Result)
-	return l.fresh(f)
+	return l.withMemory(f)
 }
 
-// judged says what the record means.
+// judged returns the answer for the queue, by the record of the host.
 func (l looker) judged(ctx context.Context, f verdict.Evidence) jobs.Reading {
 	var e *remote.Error
 	if f.Err != nil && !errors.As(f.Err, &e) {
@@ -140,13 +140,13 @@ func (l looker) judged(ctx context.Context, f verdict.Evidence) jobs.Reading {
 		}
 	case remote.KindWork:
 		return jobs.Reading{Answer: jobs.AnswerRunning,
-			Words: fmt.Sprintf("%s, for %s at most yet", words, e.Wait.Round(time.Second))}
+			Words: fmt.Sprintf("%s, for at most %s more", words, e.Wait.Round(time.Second))}
 	case remote.KindRunning:
 		return jobs.Reading{Answer: jobs.AnswerRunning, Words: words}
 	case remote.KindNever:
 		if l.grant.Mode == jobs.ModePeek {
 			return jobs.Reading{Answer: jobs.AnswerBusy, Words: words + " so far; another job has the " +
-				"host, so that it cannot be told to refuse it: ask again"}
+				"host, so it cannot be told to refuse the step: ask again"}
 		}
 		return l.settled(l.stepNeverBegan(ctx, f))
 	case remote.KindGone:
@@ -159,21 +159,20 @@ func (l looker) judged(ctx context.Context, f verdict.Evidence) jobs.Reading {
 	return jobs.Reading{Answer: jobs.AnswerUnreachable, Words: words}
 }
 
-// settled is an end that is known, or why it is not.
+// settled returns the answer for an end; if the end is unknown, the answer says why.
 func (l looker) settled(end jobs.Result) jobs.Reading {
 	if end.Outcome == jobs.Unknown {
 		return jobs.Reading{Answer: jobs.AnswerDoubt, Words: end.Error, Over: true}
 	}
 	end.Token = l.grant.Token
-	end.Output, end.Gap = l.said.Output()
-	end.Runs = l.said.RunsFor(jobs.KindEnd)
-	return jobs.Reading{Answer: jobs.AnswerSettled, Words: verdict.Also(string(end.Outcome),
-		end.Error),
-		Over: true, End: &end}
+	end.Output, end.Gap = l.transcript.Output()
+	end.Runs = l.transcript.RunsFor(jobs.KindEnd)
+	return jobs.Reading{Answer: jobs.AnswerSettled,
+		Words: verdict.Also(string(end.Outcome), end.Error), Over: true, End: &end}
 }
 
-// end is how a job ended whose last step ended as the record says. What would have come behind
-// it never came, and nobody does it now: a job of which a part is missing has failed.
+// end returns the end of a job, by the record of its last step. The steps after that one never
+// began, and nobody does them now: a job with a missing step has failed.
 func (l looker) end(f verdict.Evidence) jobs.Result {
 	r, lost := verdict.SecretsLost(f)
 	goOn := false
@@ -183,7 +182,7 @@ func (l looker) end(f verdict.Evidence) jobs.Result {
 	switch {
 	case goOn:
 		r = l.rest(f)
-	case r.Kind != jobs.KindEnd: // it would have been tried again
+	case r.Kind != jobs.KindEnd: // a further try would have followed
 		r = f.EndOf(jobs.Failed, jobs.ClassTransient, r.Error+"; it was not tried again")
 		r.ExitCode = exitOf(f)
 	case verdict.Rescues(f, r):
@@ -201,8 +200,8 @@ func exitOf(f verdict.Evidence) *int {
 	return &code
 }
 
-// rest is about a step that ended well and was not the last one. Those that are skipped need
-// not have been done.
+// rest returns the end of a job whose last step ended well: the job is through if all steps after
+// it are skipped, and else it has failed.
 func (l looker) rest(f verdict.Evidence) jobs.Result {
 	well := f.StepWords()
 	step := course{l.Attempt}
@@ -212,14 +211,14 @@ func (l looker) rest(f verdict.Evidence) jobs.Result {
 		if err == nil && next.Skip != "" {
 			continue
 		}
-		missing := l.with(next)
+		missing := l.evidenceFor(next)
 		return missing.EndOf(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("%s ended well, and nothing "+
-			"was done behind it: %s never began", well, missing.StepWords()))
+			"was done after it: %s never began", well, missing.StepWords()))
 	}
-	return l.fresh(f).Through()
+	return l.withMemory(f).Through()
 }
 
-// stepNeverBegan is about a step that never began, and cannot begin any more.
+// stepNeverBegan returns the end of a job whose step never began, and cannot begin any more.
 func (l looker) stepNeverBegan(ctx context.Context, f verdict.Evidence) jobs.Result {
 	text := f.StepWords() + " never began"
 	if f.Step == 0 {

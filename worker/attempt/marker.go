@@ -15,62 +15,60 @@ import (
 	"muster/worker/verdict"
 )
 
-// This file keeps two members of a redundancy group from being disturbed at once also where
-// Redis has forgotten one of them (design §10, G6). Before the first step of a job that
-// disturbs its host every member of the group gets a marker, the host itself too, in the
-// order of their names: so of two jobs one meets the other, whatever each of them believes.
-// A member that cannot be asked is a doubt, and nothing starts in doubt: that one member is
-// not there is no time to disturb the other.
+// This file keeps muster from disturbing two members of a redundancy group at once, also if Redis
+// has forgotten a job on one of them (design §10, G6). Before the first step of a job that disturbs
+// its host, the attempt writes a marker on every member of the group, its own host included, in the
+// order of their names. So one of two jobs meets the marker of the other, whatever each of them
+// believes. If a member cannot be asked, the step does not start: a group with one member missing
+// must keep the other.
 
-// Kin is how a worker learns who is in a redundancy group, and what became of a job that
-// wanted one for itself.
+// Kin answers who is in a redundancy group, and what the queue knows of a job that had the group.
 type Kin interface {
-	// Kin are the groups of a zone in an inventory, each with the names of its hosts, sorted.
+	// Kin returns the groups of a zone in an inventory, each with the sorted names of its hosts.
 	Kin(ctx context.Context, zone, version string) (map[string][]string, error)
 
 	// Hosts reads hosts of a zone in an inventory.
 	Hosts(ctx context.Context, zone, version string, names []string) ([]fleet.Host, error)
 
-	// Fate tells what the queue knows of a job, and when its group was cleared.
+	// Fate returns the state and the end of a job, and when its group was cleared.
 	Fate(ctx context.Context, zone, group string, id jobs.ID) (jobs.Standing, error)
 }
 
 const (
-	// markKeep is for how long a marker says something of a job that the queue has forgotten.
-	// So long Redis keeps what has ended, and so long a person has to look at the group.
+	// markKeep bounds the time for which the marker of a forgotten job counts. Redis keeps ended
+	// jobs for the same time, and a person has that time to look at the group.
 	markKeep = 24 * time.Hour
 
-	// markRenew is how old markers become before they are written again.
+	// markRenew is the age at which an attempt writes its markers again.
 	markRenew = 12 * time.Hour
 
-	// markTime is how long the members may take to have their markers taken away.
+	// markTime bounds the removal of the markers from all members.
 	markTime = 10 * time.Second
 
-	// markTurns is how often a member is asked whose marker was replaced by another one
-	// between two questions.
+	// markTurns bounds the questions to a member whose marker changes between two questions.
 	markTurns = 3
 )
 
-// groupMarks are the markers of an attempt on the members of its group.
+// groupMarks holds the markers of an attempt on the members of its group.
 type groupMarks struct {
 	at     *Attempt
-	held   bool            // the attempt did not begin because of the group
-	unused bool            // they were written by this attempt, and no step was begun since
+	held   bool            // the group kept the attempt from its step
+	unused bool            // this attempt wrote the markers, and has begun no step since
 	others map[string]Conn // connections to the other members
 }
 
-// groups keeps who is in which group. The attempts of a worker share it.
+// groups remembers the members of groups. The attempts of a worker share it.
 type groups struct {
 	mu            sync.Mutex
 	zone, version string
 	kin           map[string][]string
 }
 
-// members are the hosts of the group of a host, in the order of their names.
+// members returns the hosts of the group, in the order of their names.
 func (g *groupMarks) members(ctx context.Context) ([]fleet.Host, error) {
 	own, version := *g.at.grant.Host, g.at.plan.Spec.Inventory
 	if g.at.env.Kin == nil {
-		return nil, errors.New("there is nobody to ask")
+		return nil, errors.New("this worker cannot ask for the members of groups")
 	}
 	names, err := g.at.env.groups.namesOf(ctx, g.at.env.Kin, groupName{g.at.zone, version,
 		own.Group})
@@ -111,8 +109,8 @@ func (s *groups) namesOf(ctx context.Context, kin Kin, g groupName) ([]string, e
 // A groupName names a group of a zone in a version of the inventory.
 type groupName struct{ zone, version, group string }
 
-// claims tells whether a step must not start before every member of the group carries the
-// marker of its job.
+// claims reports whether every member of the group must carry the marker of this job before a step
+// may start.
 func (g *groupMarks) claims(action scripts.Action) bool {
 	h := g.at.grant.Host
 	if h == nil || h.Group == "" || !g.at.plan.Spec.Disruptive || !g.at.disturbs(action) {
@@ -122,23 +120,24 @@ func (g *groupMarks) claims(action scripts.Action) bool {
 	return g.at.memory.Marked == 0 || old > markRenew
 }
 
-// claim sees to it that the group is this job's, or says why the step must not start.
+// claim writes the marker of this job on all members, or returns why the step must not start.
 func (g *groupMarks) claim(ctx context.Context, action scripts.Action) ruling {
-	if !g.claims(action) || verdict.StoppedBy(g.at.halt.ctx) != nil {
-		return ruling{ok: true} // who is cancelled starts nothing
+	if !g.claims(action) || verdict.StoppedBy(g.at.stop.ctx) != nil {
+		return ruling{ok: true} // a cancelled job starts nothing
 	}
-	defer g.at.on(jobs.Queueing)() // the markers are a lock
+	defer g.at.spend(jobs.Queueing)() // the job waits for the markers as for a lock
 	group := g.at.grant.Host.Group
 	members, err := g.members(ctx)
 	if err != nil {
 		return ruling{soon: true, group: true,
-			why: fmt.Sprintf("who is in group %s is not known: %s", group, verdict.OneLine(err.Error()))}
+			why: fmt.Sprintf("the members of group %s are not known: %s", group,
+				verdict.OneLine(err.Error()))}
 	}
 	first := g.at.memory.Marked == 0
 	for i, h := range members {
 		why, taken := g.take(ctx, h)
 		if why == "" || !first && !taken {
-			continue // of one that could not be asked again it was known before
+			continue // this member carried the marker before, and could not be asked again
 		}
 		if first {
 			g.giveUp(ctx, members[:i])
@@ -149,27 +148,27 @@ func (g *groupMarks) claim(ctx context.Context, action scripts.Action) ruling {
 	return ruling{ok: true}
 }
 
-// take writes the marker on one member. Else it says why not, and whether that is because
-// of another job.
+// take writes the marker on one member. If it cannot, it returns why, and whether another job has
+// taken the group.
 func (g *groupMarks) take(ctx context.Context, h fleet.Host) (why string, taken bool) {
 	if !verdict.KeepsRecords(&h) {
-		return "", false // it can carry none, and the plan of the task said so
+		return "", false // this member cannot carry a marker, and the plan of the task said so
 	}
 	m := g.marker()
 	for range markTurns {
 		made, err := g.mark(ctx, h, m)
 		switch {
 		case verdict.Asked(err) == remote.KindBusy:
-			return fmt.Sprintf("%s could not be marked now, it is tried again: %s", h.Name,
+			return fmt.Sprintf("%s could not be marked now, muster will try again: %s", h.Name,
 				verdict.Reason(err)), false
 		case err != nil:
-			return fmt.Sprintf("%s could not be marked, and as long as one member cannot be asked no other "+
-				"is disturbed: %s. If it is gone for good take it out of the group", h.Name,
+			return fmt.Sprintf("%s could not be marked, and muster disturbs no member of a group while one "+
+				"of them cannot be asked: %s. If it is gone for good, take it out of the group", h.Name,
 				verdict.Reason(err)), false
 		case made.Other == nil:
 			return "", false
 		}
-		if why = g.stands(ctx, h, *made.Other); why != "" {
+		if why = g.obstacle(ctx, h, *made.Other); why != "" {
 			return why, true
 		}
 		m.Over = *made.Other
@@ -177,7 +176,7 @@ func (g *groupMarks) take(ctx context.Context, h fleet.Host) (why string, taken 
 	return why, true
 }
 
-// marker is that of this job.
+// marker returns the marker of this job.
 func (g *groupMarks) marker() remote.Marker {
 	token := int64(g.at.grant.Token)
 	return remote.Marker{Group: g.at.grant.Host.Group, Host: g.at.grant.Host.Name,
@@ -185,7 +184,7 @@ func (g *groupMarks) marker() remote.Marker {
 		Token: token, Until: token + markKeep.Microseconds()}
 }
 
-// mark tells a member of a marker, over the connection that there is.
+// mark writes or removes a marker on a member, over the connection to it, or a new one.
 func (g *groupMarks) mark(ctx context.Context, h fleet.Host, m remote.Marker) (remote.Marking,
 	error) {
 	conn := g.others[h.Name]
@@ -212,7 +211,7 @@ func (g *groupMarks) mark(ctx context.Context, h fleet.Host, m remote.Marker) (r
 	return conn.Mark(ctx, m)
 }
 
-// leaveOthers ends the connections to the other members.
+// leaveOthers closes the connections to the other members.
 func (g *groupMarks) leaveOthers() {
 	for _, conn := range g.others {
 		conn.Close()
@@ -220,17 +219,17 @@ func (g *groupMarks) leaveOthers() {
 	g.others = nil
 }
 
-// stands says why the marker of another job counts; empty: it does not, by what the queue
-// knows of that.
-func (g *groupMarks) stands(ctx context.Context, h fleet.Host, o remote.Marked) string {
-	by, what := remote.Name(o.Job), remote.Name(o.Host) // a host said so
+// obstacle returns why the marker of another job keeps this job from its step; empty if the marker
+// does not count any more, by the state of the other job in the queue.
+func (g *groupMarks) obstacle(ctx context.Context, h fleet.Host, o remote.Marked) string {
+	by, what := remote.Name(o.Job), remote.Name(o.Host) // a host chose these words
 	id, err := jobs.ParseID(o.Job)
 	if err != nil {
-		id = jobs.NewID(g.at.grant.Job.Task(), "-") // of nobody: what counts is the clear
+		id = jobs.NewID(g.at.grant.Job.Task(), "-") // no such job: only a clear of the group counts
 	}
 	fate, err := g.at.env.Kin.Fate(ctx, g.at.zone, g.at.grant.Host.Group, id)
 	if err != nil {
-		return fmt.Sprintf("%s carries the marker of job %s, and it is not known what became of that: %s",
+		return fmt.Sprintf("%s carries the marker of job %s, and the state of that job is not known: %s",
 			h.Name, by, verdict.OneLine(err.Error()))
 	}
 	if why := counts(o, fate, g.at.grant); why != "" {
@@ -240,8 +239,9 @@ func (g *groupMarks) stands(ctx context.Context, h fleet.Host, o remote.Marked) 
 	return ""
 }
 
-// counts says why a marker that a host carries still counts against another job, by what
-// the queue knows of its own. Of what it forgot a person, or a day, decides.
+// counts returns why a marker on a host still counts against another job, by the state of its own
+// job in the queue. The marker of a forgotten job counts until a person clears the group, or a day
+// has passed.
 func counts(o remote.Marked, f jobs.Standing, g jobs.Grant) string {
 	cleared := f.Cleared > jobs.Micros(o.Token)
 	hint := fmt.Sprintf("look at the hosts, then `muster group clear %s --reason …`", g.Host.Group)
@@ -258,8 +258,8 @@ func counts(o remote.Marked, f jobs.Standing, g jobs.Grant) string {
 	return "Redis has forgotten it, and nobody knows how it ended: " + hint
 }
 
-// unmark takes the markers away when the job has ended and it is known how, or if nothing
-// was begun under them. What cannot be taken away is replaced by the next job.
+// unmark removes the markers when the job has ended with a known outcome, or if no step began
+// while they were there. The next job replaces a marker that could not be removed.
 func (g *groupMarks) unmark(ctx context.Context, r jobs.Result) jobs.Result {
 	ends := r.Kind == jobs.KindEnd && r.Outcome != jobs.Unknown && !r.KeepLock
 	if g.at.memory.Marked == 0 || !ends && !g.unused {
@@ -267,7 +267,7 @@ func (g *groupMarks) unmark(ctx context.Context, r jobs.Result) jobs.Result {
 	}
 	members, err := g.members(ctx)
 	if err != nil {
-		g.at.env.Log.Info("the markers of a group stay", "job", g.at.grant.Job, "error", err)
+		g.at.env.Log.Info("the markers of a group were not removed", "job", g.at.grant.Job, "error", err)
 		return r
 	}
 	if !g.giveUp(ctx, members) || r.Kind == jobs.KindEnd {
@@ -276,13 +276,13 @@ func (g *groupMarks) unmark(ctx context.Context, r jobs.Result) jobs.Result {
 	m := verdict.Recall(r.Saved)
 	m.Marked = 0
 	r.Saved = m.Replacing(verdict.ToldQueue)
-	// Steps before may have been done, but none that disturbs: nobody need wait for the group.
+	// Earlier steps may have run, but none that disturbs: no other job need wait for the group.
 	r.Release = r.Release || r.Kind == jobs.KindDefer && g.unused && !g.at.disturbed() &&
 		m.Probe == nil && !verdict.MayHaveRun(g.at.grant)
 	return r
 }
 
-// giveUp takes the markers of this job away. It is false if one may still be there.
+// giveUp removes the markers of this job, and reports whether all are gone.
 func (g *groupMarks) giveUp(ctx context.Context, members []fleet.Host) (all bool) {
 	ctx, cancel := context.WithTimeout(ctx, min(markTime, max(g.at.lease.left(), 0)))
 	defer cancel()
@@ -293,7 +293,7 @@ func (g *groupMarks) giveUp(ctx context.Context, members []fleet.Host) (all bool
 			continue
 		}
 		if _, err := g.mark(ctx, h, m); err != nil {
-			g.at.env.Log.Info("a marker stays", "job", g.at.grant.Job, "on", h.Name, "error", err)
+			g.at.env.Log.Info("a marker was not removed", "job", g.at.grant.Job, "on", h.Name, "error", err)
 			all = false
 		}
 	}

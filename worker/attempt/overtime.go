@@ -8,15 +8,15 @@ import (
 	"muster/jobs"
 )
 
-// eventOvertime is told when a job goes on although its window is over.
+// eventOvertime is the event of a job that continues after the end of its window.
 const eventOvertime = "overtime"
 
 const overText = "its window has ended"
 
-// alertOver tells that the job goes on although it is too late to begin, once an attempt.
+// alertOver sends the alert that the job continues after the end of its window, once an attempt.
 func (w *admission) alertOver(ctx context.Context, why string) {
 	w.overtime.Do(func() {
-		w.at.env.Log.Warn("the job goes on behind the end of its window", "job",
+		w.at.env.Log.Warn("the job continues after the end of its window", "job",
 			w.at.grant.Job, "why", why)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.at.env.Config.Call)
 		defer cancel()
@@ -24,13 +24,14 @@ func (w *admission) alertOver(ctx context.Context, why string) {
 			Object: string(w.at.grant.Job),
 			Detail: map[string]any{"why": why, "runbook": w.at.plan.Spec.Runbook, "step": w.at.step}})
 		if err != nil {
-			w.at.env.Log.Warn("nobody could be told of it", "job", w.at.grant.Job, "error", err)
+			w.at.env.Log.Warn("the alert about the end of a window was not sent", "job",
+				w.at.grant.Job, "error", err)
 		}
 	})
 }
 
-// watch tells when the window of a running job ends before the job does, also in the
-// middle of a long step. It returns how to end that.
+// watch sends the alert when the window of a running job ends before the job does, also in the
+// middle of a long step. The caller calls stop at the end of the job.
 func (w *admission) watch(ctx context.Context, end time.Time, now time.Time) (stop func()) {
 	if end.IsZero() {
 		return func() {}
@@ -46,7 +47,7 @@ func (w *admission) watch(ctx context.Context, end time.Time, now time.Time) (st
 				timer.Stop()
 				return
 			}
-			if left = w.opensFor(ctx); left <= 0 {
+			if left = w.openFor(ctx); left <= 0 {
 				w.alertOver(ctx, overText)
 				return
 			}
@@ -58,9 +59,9 @@ func (w *admission) watch(ctx context.Context, end time.Time, now time.Time) (st
 	}
 }
 
-// opensFor is how long the window of the job is open yet, as far as one has to know now: it
-// may have been made longer.
-func (w *admission) opensFor(ctx context.Context) time.Duration {
+// openFor returns the rest of the window of the job, by the timetable of this moment: somebody may
+// have made the window longer.
+func (w *admission) openFor(ctx context.Context) time.Duration {
 	r := w.at.env.Agreed.Current(ctx, jobs.Place(*w.at.grant.Host))
 	if r.Book == nil {
 		return 0

@@ -13,8 +13,8 @@ import (
 	"muster/worker/verdict"
 )
 
-// run works on the job. A mistake of our own must not take the jobs in the other
-// slots with it: of a panic is said what is known, and the worker goes on.
+// run works on the job. A bug in muster must not take the jobs in the other slots with it: after a
+// panic run returns a result that says what is known, and the worker continues.
 func (a *Attempt) run(ctx context.Context) (e Ending) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -22,8 +22,8 @@ func (a *Attempt) run(ctx context.Context) (e Ending) {
 				"stack", string(debug.Stack()))
 			e = Ending{Token: a.grant.Token, Result: a.panicked()}
 		}
-		e.Result.Output, e.Result.Gap = a.said.Output()
-		e.Result.Runs = a.said.RunsFor(e.Result.Kind)
+		e.Result.Output, e.Result.Gap = a.transcript.Output()
+		e.Result.Runs = a.transcript.RunsFor(e.Result.Kind)
 		e.Result.Spent = a.spent(e.Result.Kind)
 		a.log(e, a.env.Clock()-a.timed.began)
 	}()
@@ -31,7 +31,7 @@ func (a *Attempt) run(ctx context.Context) (e Ending) {
 	defer a.hangUp()
 	defer a.group.leaveOthers()
 	r, stale := a.work(ctx)
-	left := verdict.LeftHalfWay(a.facts(), r, a.answered)
+	left := verdict.LeftHalfWay(a.evidence(), r, a.answered)
 	r = a.conclude(r)
 	r.KeepLock = r.KeepLock || left
 	if !stale {
@@ -40,12 +40,13 @@ func (a *Attempt) run(ctx context.Context) (e Ending) {
 	return Ending{Token: a.grant.Token, Result: r, Stale: stale}
 }
 
+// panicked returns the result of an attempt in which a bug caused a panic.
 func (a *Attempt) panicked() jobs.Result {
 	if !a.begun {
 		return verdict.Puzzled(a.grant, a.plan.Spec.Retry,
 			"panic before any step was started: a mistake in muster")
 	}
-	f := a.facts()
+	f := a.evidence()
 	f.Action.Name = ""
 	r := f.End(jobs.Unknown, jobs.ClassOperator, fmt.Sprintf("panic at step %d, and it is not known "+
 		"what ran: a mistake in muster", a.step+1))
@@ -53,7 +54,7 @@ func (a *Attempt) panicked() jobs.Result {
 	return r
 }
 
-// work goes through the steps until there is something to say.
+// work does the steps until the attempt has a result.
 func (a *Attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 	if r, unfit := a.unfit(); unfit {
 		return r, false
@@ -66,27 +67,27 @@ func (a *Attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 		return a.times.defers(scripts.Action{}, ruling), false
 	}
 	defer a.times.watch(ctx, ruling.end, ruling.now)()
-	reach := a.halt.ctx
+	reach := a.stop.ctx
 	if verdict.MayHaveRun(a.grant) {
-		reach = ctx // what is cancelled must be found before it can be stopped
+		reach = ctx // also a cancelled step must be found on the host before it can be stopped
 	}
 	hand := a.hand()
 	for {
 		a.answered = false
 		action, err := a.plan.Book.Step(a.step, *a.grant.Host, a.context())
 		if err != nil {
-			return a.facts().End(jobs.Failed, jobs.ClassUser, err.Error()), false
+			return a.evidence().End(jobs.Failed, jobs.ClassUser, err.Error()), false
 		}
 		a.kind = action.Kind
 		if action.Skip != "" {
 			hand.Notes.Remark(action.Name, ": skipped, "+action.Skip)
 			if hand.Course.GoOn(nil); a.step == a.until() {
-				return a.facts().Through(), false
+				return a.evidence().Through(), false
 			}
 			continue
 		}
 		kind := kinds.Of(action.Kind, hand)
-		r, done, goOn := kind.Begin(ctx, a.with(action))
+		r, done, goOn := kind.Begin(ctx, a.evidenceFor(action))
 		if !done {
 			if r, goOn = a.stepOn(ctx, reach, action, kind); a.stale {
 				return r, true
@@ -96,12 +97,12 @@ func (a *Attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 		case !goOn:
 			return r, false
 		case a.step == a.until():
-			return a.facts().Through(), false
+			return a.evidence().Through(), false
 		}
 	}
 }
 
-// stepOn does a step on the host, which is connected with once it is needed.
+// stepOn does a step on the host. The first such step connects to the host.
 func (a *Attempt) stepOn(ctx, reach context.Context, action scripts.Action, kind kinds.Kind) (
 	r jobs.Result, goOn bool) {
 	if a.conn == nil {
@@ -119,12 +120,13 @@ func (a *Attempt) stepOn(ctx, reach context.Context, action scripts.Action, kind
 	bound, ok := verdict.Bound(action.Timeout, a.lease.left())
 	if !ok {
 		late := verdict.Hindrance{Late: true, Why: "too little time is left for it"}
-		return a.with(action).NotStarted(late), false
+		return a.evidenceFor(action).NotStarted(late), false
 	}
 	return kind.Look(ctx, kinds.Start{Action: action, Bound: bound, Ask: look,
 		Outside: a.times.outside})
 }
 
+// hangUp closes the connection to the host.
 func (a *Attempt) hangUp() {
 	if a.conn != nil {
 		a.conn.Close()
@@ -132,12 +134,12 @@ func (a *Attempt) hangUp() {
 	a.conn = nil
 }
 
-// unfit tells what is to be said at once, without going to the host.
+// unfit returns the result of a job that needs no call to its host, because no step can start.
 func (a *Attempt) unfit() (r jobs.Result, unfit bool) {
-	f, g := a.facts(), a.grant
-	if g.Mode == jobs.ModeLost && !a.tells() && !a.safe() {
+	f, g := a.evidence(), a.grant
+	if g.Mode == jobs.ModeLost && !a.hostKnows() && !a.safe() {
 		if g.Host != nil && a.plan.Err == nil {
-			// Of a step that cannot be made it is not known whether it may run twice.
+			// If the step cannot be made, nobody knows whether it may run twice.
 			f.Action, _ = a.plan.Book.Step(g.Step, *g.Host, a.context())
 		}
 		return verdict.Lost(f), true
@@ -153,17 +155,17 @@ func (a *Attempt) unfit() (r jobs.Result, unfit bool) {
 			"runbook with %d steps: a mistake in muster", g.Step+1, len(a.plan.Book.Steps))), true
 	case !enough:
 		return f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the task allows an attempt %s, "+
-			"in which nothing can be started", g.Timeout)), true
+			"which is too short to start a step", g.Timeout)), true
 	}
 	if _, ok := verdict.Bound(verdict.BoundMin, a.lease.left()); !ok {
-		return verdict.Untouched(g, "too little time was left when it came"), true
+		return verdict.Untouched(g, "too little time was left when the worker got it"), true
 	}
 	return jobs.Result{}, false
 }
 
-// tells tells whether the host of a lost job may know what became of it, or sees to it
-// itself that nothing more does.
-func (a *Attempt) tells() bool {
+// hostKnows reports whether the host of a lost job may know how the step ended, or itself refuses
+// any further start of the step.
+func (a *Attempt) hostKnows() bool {
 	if a.grant.Host == nil || a.plan.Err != nil {
 		return false
 	}
@@ -171,11 +173,11 @@ func (a *Attempt) tells() bool {
 	return err == nil && verdict.Refuses(a.grant.Host, action)
 }
 
-// connect has its own bound, so that a slow host does not eat up the time of the
-// steps.
+// connect connects to the host, with a bound of its own: a slow host does not use up the time of
+// the steps.
 func (a *Attempt) connect(ctx context.Context) (Conn, error) {
 	dial := func(ctx context.Context) (Conn, error) {
-		defer a.on(jobs.Connecting)()
+		defer a.spend(jobs.Connecting)()
 		ctx, cancel := context.WithTimeoutCause(ctx, jobs.ConnectAllowance,
 			fmt.Errorf("no connection within %s", jobs.ConnectAllowance))
 		defer cancel()
@@ -192,13 +194,14 @@ func (a *Attempt) connect(ctx context.Context) (Conn, error) {
 	return lasting, nil
 }
 
-// fresh returns f with what the attempt would keep by now.
-func (a *Attempt) fresh(f verdict.Evidence) verdict.Evidence {
+// withMemory returns f with the memory of this moment.
+func (a *Attempt) withMemory(f verdict.Evidence) verdict.Evidence {
 	f.Memory = a.memory
 	return f
 }
 
-func (a *Attempt) facts() verdict.Evidence {
+// evidence returns what the attempt knows of its job at this moment.
+func (a *Attempt) evidence() verdict.Evidence {
 	return verdict.Evidence{
 		Grant:  a.grant,
 		Policy: a.plan.Spec.Retry,
@@ -210,27 +213,29 @@ func (a *Attempt) facts() verdict.Evidence {
 		Memory: a.memory,
 
 		Disruptive: a.plan.Spec.Disruptive,
-		Order:      verdict.StoppedBy(a.halt.ctx),
+		Order:      verdict.StoppedBy(a.stop.ctx),
 	}
 }
 
-func (a *Attempt) with(action scripts.Action) verdict.Evidence {
-	f := a.facts()
+// evidenceFor returns the evidence about one step.
+func (a *Attempt) evidenceFor(action scripts.Action) verdict.Evidence {
+	f := a.evidence()
 	f.Action = action
 	return f
 }
 
+// context returns the values from which the runbook makes its steps.
 func (a *Attempt) context() scripts.Context {
 	return scripts.Context{Task: string(a.grant.Job.Task()), Attempt: a.grant.Attempt,
 		Saved: a.memory.Saved, RecordDir: a.env.Config.RecordDir}
 }
 
-// log is one line for an attempt. What went well is only of interest to those
-// who look for it: the events of the queue have it too.
+// log writes one line about the attempt. A success goes to the level debug, because the events of
+// the queue have it, too.
 func (a *Attempt) log(e Ending, took time.Duration) {
 	args := []any{"job", a.grant.Job, "attempt", a.grant.Attempt, "took", took}
 	if e.Stale {
-		a.env.Log.Warn("the attempt was not the latest any more and was left", args...)
+		a.env.Log.Warn("a newer attempt is under way, this one was abandoned", args...)
 		return
 	}
 	args = append(args, "kind", e.Result.Kind, "outcome", e.Result.Outcome, "error", e.Result.Error)
@@ -251,14 +256,14 @@ func (a *Attempt) unseal() error {
 		return a.env.Unseal(string(a.grant.Job.Task()), argument, sealed)
 	})
 	if a.secrets.veil = newVeil(a.secrets.texts); len(a.secrets.texts) > 0 {
-		a.said.Live.Silence() // a secret could be cut in two by the way in which it comes
+		a.transcript.Live.Silence() // two pieces of the live output may hold one half of a secret each
 	}
 	return err
 }
 
-// sealedEnd is about a job whose secrets cannot be opened. Nothing is started.
+// sealedEnd returns the end of a job whose secrets cannot be opened. No step was started.
 func (a *Attempt) sealedEnd(err error) jobs.Result {
-	f := a.facts()
+	f := a.evidence()
 	return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, "the secrets of the task cannot be opened "+
 		"on this node: "+err.Error()+"; give all servers and nodes the same secrets.key, then retry"))
 }

@@ -7,20 +7,19 @@ import (
 	"muster/worker/verdict"
 )
 
-// This file counts what the time of a job goes to, each use for itself: what it waited for
-// between two attempts, by what the one before said and when the queue handed it out, and
-// what this attempt does, by the boot clock. Only what is done for the host is counted; what
-// muster itself takes between two steps belongs to none.
+// This file counts the time of a job, each use separately. The time between two attempts counts by
+// the result of the first one and the take of the second one; the time within an attempt counts by
+// the boot clock. The time that muster itself takes between two steps belongs to no use.
 
-// A stopwatch counts what an attempt does.
+// A stopwatch counts the time of an attempt by its use.
 type stopwatch struct {
 	ledger jobs.Ledger
-	use    jobs.Use // at this moment; empty: nothing is counted
+	use    jobs.Use // at this moment; empty: none
 	since  time.Duration
 }
 
-// turn counts what was done up to now, and goes over to another use. It returns the one
-// before.
+// turn books the time up to now under the present use, and starts another use. It returns the
+// present one.
 func (w *stopwatch) turn(u jobs.Use, now time.Duration) (before jobs.Use) {
 	if w.use != "" {
 		w.ledger.Add(w.use, now-w.since)
@@ -30,17 +29,17 @@ func (w *stopwatch) turn(u jobs.Use, now time.Duration) (before jobs.Use) {
 }
 
 // on counts what follows as u, until the function that it returns is called.
-func (a *Attempt) on(u jobs.Use) (done func()) {
+func (a *Attempt) spend(u jobs.Use) (done func()) {
 	before := a.timed.clocks.turn(u, a.env.Clock())
 	return func() { a.timed.clocks.turn(before, a.env.Clock()) }
 }
 
-// spent is the ledger of the job behind this attempt.
+// spent returns the ledger of the job after this attempt.
 func (a *Attempt) spent(k jobs.Kind) string {
 	a.timed.clocks.turn("", a.env.Clock())
 	use := verdict.WaitsFor(k, a.kind)
 	if k == jobs.KindDefer && a.group.held {
-		use = jobs.Queueing // no window has to do with it
+		use = jobs.Queueing // the job waits for its group, not for a window
 	}
 	return verdict.Reckoned(a.timed.clocks.ledger, k, use, a.now())
 }

@@ -14,23 +14,24 @@ import (
 	"muster/scripts"
 )
 
-// This file is about the secret arguments of a job: they are opened before its host is
-// touched, reach the host on stdin, and are covered in all that it says.
+// This file covers the secret arguments of a job. An attempt opens them before it touches the host,
+// sends them to the host on stdin, and covers them in all output of the host.
 
 const (
-	// secretMin is the shortest secret, or line of one, that is looked for in what hosts say:
-	// shorter ones are found in places where they are none.
+	// secretMin is the length of the shortest secret, or line of one, that is covered in output.
+	// A shorter text also stands in places where it is no secret.
 	secretMin = 8 // bytes
 
-	// edgeMin is the shortest piece of a secret that is looked for where an output was cut.
+	// edgeMin is the length of the shortest piece of a secret that is covered where an output was
+	// cut.
 	edgeMin = 4 // bytes
 )
 
-// errNoSecrets is about a node that cannot open anything.
+// errNoSecrets says that this node cannot open secrets.
 var errNoSecrets = errors.New("this node has no key: name it as secrets.key")
 
-// hidden are the secrets of a job.
-type hidden struct {
+// secrets holds the opened secrets of a job.
+type secrets struct {
 	texts map[string]seal.Text // by argument
 	veil  veil
 }
@@ -39,7 +40,7 @@ type hidden struct {
 type sudoer interface{ SudoPassword(password seal.Text) }
 
 // dial connects to a host, whose sudo gets the password that the task has, if it asks.
-func (h hidden) dial(ctx context.Context, how dialler, to fleet.Host) (Conn, error) {
+func (h secrets) dial(ctx context.Context, how dialler, to fleet.Host) (Conn, error) {
 	conn, err := how(ctx, to)
 	if err != nil {
 		return nil, err
@@ -53,9 +54,10 @@ func (h hidden) dial(ctx context.Context, how dialler, to fleet.Host) (Conn, err
 // A dialler makes connections, as Doors.Dial does.
 type dialler = func(ctx context.Context, h fleet.Host) (Conn, error)
 
-// veil are the texts that are covered, the longest first.
+// A veil holds the texts to cover, the longest first.
 type veil []string
 
+// newVeil returns the veil for secrets: it covers their lines, also in the form of quotations.
 func newVeil(texts map[string]seal.Text) veil {
 	words := map[string]bool{}
 	for _, text := range texts {
@@ -77,12 +79,13 @@ func newVeil(texts map[string]seal.Text) veil {
 	})
 }
 
-// asQuoted is a text as it stands in a quotation of its host, in an error.
+// asQuoted returns a text in the form that it has in an error which quotes the host.
 func asQuoted(text string) string {
 	quoted := remote.Quote([]byte(text), 4*len(text)+len(`""…`))
 	return strings.TrimSuffix(strings.TrimPrefix(quoted, `"`), `"`)
 }
 
+// cover replaces each of the texts by a mask.
 func (v veil) cover(p []byte) []byte {
 	for _, word := range v {
 		if bytes.Contains(p, []byte(word)) {
@@ -92,9 +95,9 @@ func (v veil) cover(p []byte) []byte {
 	return p
 }
 
-// output covers what a host said. Where something was left out, a piece of a secret may
-// stand on either side.
-func (v veil) output(o remote.Output) remote.Output {
+// coverOutput covers the output of a host. On either side of a gap there may be a piece of a
+// secret.
+func (v veil) coverOutput(o remote.Output) remote.Output {
 	if len(v) == 0 {
 		return o
 	}
@@ -115,8 +118,8 @@ func (v veil) output(o remote.Output) remote.Output {
 	return o
 }
 
-// quotation covers pieces of secrets where a quotation of a host begins or was cut.
-func (v veil) quotation(text string) string {
+// coverQuotation covers pieces of secrets where a quotation of a host begins or was cut.
+func (v veil) coverQuotation(text string) string {
 	for _, word := range v {
 		for n := len(word) - 1; n >= edgeMin; n-- {
 			text = strings.ReplaceAll(text, word[:n]+`"…`, seal.Mask+`"…`)
@@ -126,14 +129,14 @@ func (v veil) quotation(text string) string {
 	return text
 }
 
-// fault covers what an error repeats of what a host said.
-func (v veil) fault(err error) error {
+// coverError covers the words of a host that an error repeats.
+func (v veil) coverError(err error) error {
 	var e *remote.Error
 	if !errors.As(err, &e) || e.Err == nil {
 		return err
 	}
 	text := e.Err.Error()
-	covered := v.quotation(string(v.cover([]byte(text))))
+	covered := v.coverQuotation(string(v.cover([]byte(text))))
 	if covered == text {
 		return err
 	}
@@ -142,7 +145,7 @@ func (v veil) fault(err error) error {
 	return &other
 }
 
-// A veiledConn covers the secrets of a job in all that its host says.
+// A veiledConn covers the secrets of a job in all output of its host.
 type veiledConn struct {
 	Conn
 	veil veil
@@ -151,11 +154,11 @@ type veiledConn struct {
 // Run runs a command.
 func (c *veiledConn) Run(ctx context.Context, cmd remote.Command) (remote.Result, error) {
 	r, err := c.Conn.Run(ctx, cmd)
-	r.Output = c.veil.output(r.Output)
-	return r, c.veil.fault(err)
+	r.Output = c.veil.coverOutput(r.Output)
+	return r, c.veil.coverError(err)
 }
 
 // Upload puts a file on the host.
 func (c *veiledConn) Upload(ctx context.Context, u remote.Upload) error {
-	return c.veil.fault(c.Conn.Upload(ctx, u))
+	return c.veil.coverError(c.Conn.Upload(ctx, u))
 }

@@ -20,7 +20,7 @@ func TestVeilCoversWhatIsQuoted(t *testing.T) {
 	said := "a: " + secret + " b: " + strings.Repeat(secret, 9)
 	for most := 30; most < 80; most++ {
 		text := "exit 1; the host said: " + remote.Quote([]byte(said), most)
-		got := v.fault(&remote.Error{Kind: remote.KindFailed, Sent: true, Err: errors.New(text)})
+		got := v.coverError(&remote.Error{Kind: remote.KindFailed, Sent: true, Err: errors.New(text)})
 		for _, piece := range []string{"sword", "fish", "1932"} {
 			if strings.Contains(got.Error(), piece) {
 				t.Fatalf("%s became %s", text, got)
@@ -28,7 +28,7 @@ func TestVeilCoversWhatIsQuoted(t *testing.T) {
 		}
 	}
 	quoted := "it said: " + remote.Quote([]byte(secret[6:]+" was it"), 99)
-	if got := v.quotation(quoted); strings.Contains(got, "1932") {
+	if got := v.coverQuotation(quoted); strings.Contains(got, "1932") {
 		t.Errorf("%s became %s", quoted, got)
 	}
 	if blank := newVeil(map[string]seal.Text{"password": "          "}); string(blank.cover([]byte("ab"))) != "ab" {
@@ -53,12 +53,12 @@ func TestVeilCoversPiecesWhereSomethingIsLeftOut(t *testing.T) {
 		{"too short", remote.Output{Head: []byte("pin 1234")}, "pin 1234"},
 		{"none", remote.Output{Head: []byte("a"), Tail: []byte("b"), Omitted: 5}, "ab"},
 	} {
-		o := v.output(c.o)
+		o := v.coverOutput(c.o)
 		if got := string(o.Head) + string(o.Tail); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	err := v.fault(&remote.Error{Kind: remote.KindMute, Sent: true, Err: errors.New("it said: " + swordfish)})
+	err := v.coverError(&remote.Error{Kind: remote.KindMute, Sent: true, Err: errors.New("it said: " + swordfish)})
 	var e *remote.Error
 	if !errors.As(err, &e) || e.Kind != remote.KindMute || !e.Sent || strings.Contains(err.Error(), "sword") {
 		t.Errorf("fault: %v", err)

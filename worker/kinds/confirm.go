@@ -56,7 +56,7 @@ func (k *confirmStep) Look(ctx context.Context, s Start) (r jobs.Result, goOn bo
 	if r, armed := k.arms(ctx, action, bound); !armed {
 		return k.endConfirm(f, r, false)
 	}
-	if err := k.Host.Reconnect(k.Halt); err != nil {
+	if err := k.Host.Reconnect(k.Stop); err != nil {
 		return k.confirmAway(ctx, action, err), false
 	}
 	r, goOn, over := k.proves(ctx, action)
@@ -120,7 +120,7 @@ func (k *confirmStep) arms(ctx context.Context, action scripts.Action, bound tim
 		}
 	}
 	k.Course.Begin()
-	cmd := remote.Command{Shell: action.Confirm().Arm, Bound: bound, Stop: k.Halt.Done()}
+	cmd := remote.Command{Shell: action.Confirm().Arm, Bound: bound, Stop: k.Stop.Done()}
 	if verdict.KeepsRecords(f.Grant.Host) {
 		cmd.Record = k.Records.Numbered(0)
 		cmd.Record.Again, cmd.Record.Twice = again, before.Free != 0 && now >= before.Free
@@ -176,7 +176,7 @@ func (k *confirmStep) proves(ctx context.Context, action scripts.Action) (r jobs
 		return f.Appoint(jobs.KindVerify, k.Memory.Probed(), 0, "too little time is left"), false, true
 	}
 	f, state, ok := k.change(ctx, f, remote.Command{Shell: action.Confirm().Prove, Bound: bound,
-		Stop: k.Halt.Done()})
+		Stop: k.Stop.Done()})
 	switch {
 	case f.Order != nil:
 		return k.takeBack(ctx, f), false, true
@@ -256,7 +256,7 @@ func (k *confirmStep) tries(ctx context.Context, p scripts.Probe) error {
 	}
 	r, err := k.Host.Run(ctx, remote.Command{Shell: p.Shell(),
 		Bound: probeTime - verdict.AnswerTime,
-		Stop:  k.Halt.Done()})
+		Stop:  k.Stop.Done()})
 	if err == nil && r.ExitCode != 0 {
 		err = errors.New(verdict.HostSaid(fmt.Sprintf("exit %d", r.ExitCode), verdict.LastLine(r.Output)))
 	}

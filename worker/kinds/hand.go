@@ -27,7 +27,7 @@ type Hand struct {
 
 	Memory  *verdict.Memory
 	Said    *said.Transcript
-	Halt    context.Context      // ends with the attempt, and when the job is cancelled
+	Stop    context.Context      // ends with the attempt, and when the job is cancelled
 	Secrets map[string]seal.Text // by argument
 	Alone   bool                 // the runbook has no other step
 	Clock   func() time.Duration // CLOCK_BOOTTIME
@@ -142,7 +142,7 @@ func (h Hand) fresh(f verdict.Evidence) verdict.Evidence {
 }
 
 // order returns the order that has cancelled the job; nil if nobody has.
-func (h Hand) order() *verdict.StopOrder { return verdict.StoppedBy(h.Halt) }
+func (h Hand) order() *verdict.StopOrder { return verdict.StoppedBy(h.Stop) }
 
 // goCameLate returns the result of a reboot or a change whose go took so long that it must not
 // begin any more. With the go the queue was told that the step has begun; the result takes that
@@ -153,7 +153,7 @@ func (h Hand) goCameLate(action scripts.Action) (r jobs.Result, late bool) {
 	}
 	begun := h.Memory.Probe
 	h.Memory.Probe = nil
-	if shut := h.Times.Admit(h.Halt, action); shut != nil {
+	if shut := h.Times.Admit(h.Stop, action); shut != nil {
 		return h.Times.Defer(h.Job.Evidence(action), *shut), true
 	}
 	h.Memory.Probe = begun

@@ -62,7 +62,7 @@ func (k watchStep) Look(ctx context.Context, s Start) (r jobs.Result, goOn bool)
 	defer k.Job.Spend(verdict.Looking(action.Kind))()
 	f := k.Job.Evidence(action)
 	f.Result, f.Err = k.Host.Run(ctx, remote.Command{Shell: action.Shell, Bound: s.Bound,
-		Stop: k.Halt.Done()})
+		Stop: k.Stop.Done()})
 	k.Notes.Answered(f.Err)
 	f.Cause, f.Order = verdict.CauseOf(ctx), k.order()
 	timeout := verdict.SentKind(f.Err) == remote.KindTimeout

@@ -39,7 +39,7 @@ func (k rebootStep) reboots(ctx context.Context, s Start) (r jobs.Result, ready 
 	f, c := k.Job.Evidence(action), k.Memory.Probed()
 	const ask = "cat /proc/sys/kernel/random/boot_id"
 	got, err := k.Host.Run(ctx, remote.Command{Shell: ask, Bound: probeTime,
-		Stop: k.Halt.Done()})
+		Stop: k.Stop.Done()})
 	k.Notes.Answered(err)
 	f.Order = k.order()
 	if err != nil && c.Boot != "" {
@@ -104,7 +104,7 @@ func (k rebootStep) lateToTell(f verdict.Evidence, how reboot) (r jobs.Result, l
 	case !k.Times.Old():
 		return jobs.Result{}, false
 	}
-	return k.keptFromReboot(k.Halt, f)
+	return k.keptFromReboot(k.Stop, f)
 }
 
 // A reboot holds the circumstances in which a host is told to reboot.
@@ -140,7 +140,7 @@ func (k rebootStep) tellToReboot(ctx context.Context, action scripts.Action,
 	}
 	told := k.Job.Spend(jobs.Acting)
 	f.Result, f.Err = k.Host.Run(ctx, remote.Command{Shell: action.Command, Bound: how.bound,
-		Stop: k.Halt.Done(), Record: record, Live: k.Said.Live})
+		Stop: k.Stop.Done(), Record: record, Live: k.Said.Live})
 	told()
 	k.Notes.Answered(f.Err)
 	k.Said.Add(f.Result.Output)

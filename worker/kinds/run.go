@@ -76,7 +76,7 @@ func (k runStep) run(ctx context.Context, f verdict.Evidence, c remote.Command) 
 	run := k.Records.Run(f.Action, c.Record)
 	k.Said.Begins(run)
 	done := k.Job.Spend(jobs.Acting)
-	c.Stop, c.Live, c.Began = k.Halt.Done(), k.Said.Live, k.tellAgain(f, c.Record)
+	c.Stop, c.Live, c.Began = k.Stop.Done(), k.Said.Live, k.tellAgain(f, c.Record)
 	c.Attached = func(token int64) {
 		run.Token = jobs.Token(token)
 		k.Said.TakeOver(run)

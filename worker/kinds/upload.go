@@ -73,11 +73,11 @@ func (k uploadStep) open(file *scripts.Upload) (io.ReadSeekCloser, error) {
 			"a mistake in muster"))
 	}
 	name := scripts.BlobName(file.SHA256)
-	content, err := k.Blobs(k.Halt, file.SHA256, file.Size)
+	content, err := k.Blobs(k.Stop, file.SHA256, file.Size)
 	switch {
 	case err == nil:
 		return content, nil
-	case k.Halt.Err() != nil:
+	case k.Stop.Err() != nil:
 		return nil, unsent(remote.KindCancelled, err)
 	case errors.Is(err, jobs.ErrNoBlob):
 		return nil, unsent(remote.KindInvalid, fmt.Errorf("%s is not stored any more, or not all of it: "+
