@@ -172,8 +172,8 @@ func (s *Step) UnmarshalJSON(data []byte) error {
 	var fields map[string]json.RawMessage
 	err := json.Unmarshal(data, &fields)
 	var kind Kind
-	if err == nil {
-		err = json.Unmarshal(fields["kind"], &kind)
+	if text, has := fields["kind"]; err == nil && has {
+		err = json.Unmarshal(text, &kind)
 	}
 	spec, has := fields[string(kind)]
 	if made := kindTable[kind].spec; err == nil && has && made != nil {

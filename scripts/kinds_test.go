@@ -52,6 +52,7 @@ func TestAStoredStepWithAStrangeFieldIsRefused(t *testing.T) {
 		"in the step":     {`"run": "ls"`, `"run": "ls", "colour": "red"`},
 		"of another kind": {`"run": "ls"`, `"run": "ls", "gate": {"question": "Well?"}`},
 		"of a later kind": {`"run": "ls"`, `"note": "ls"`},
+		"without a kind":  {`"kind": "run"`, `"colour": "red"`},
 	} {
 		text := strings.Replace(storedSteps, change[0], change[1], 1)
 		var f scripts.Frozen
