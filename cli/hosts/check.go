@@ -13,6 +13,7 @@ import (
 
 	"muster/api"
 	"muster/cli"
+	"muster/cli/reach"
 	"muster/fleet"
 	"muster/fleet/remote"
 )
@@ -23,7 +24,7 @@ type liveFlags struct {
 	sudo     bool
 	parallel int
 	within   time.Duration
-	keyFlags
+	reach.KeyFlags
 }
 
 // withLive adds the check of the hosts themselves to a command.
@@ -45,9 +46,9 @@ same trouble are told together; exit code 1 if a host is not well.`
 	fl.BoolVar(&f.live, "live", false,
 		"connect to the hosts of a selector and tell what is wrong with each")
 	fl.BoolVar(&f.sudo, "sudo", false, "with --live: they must let us use sudo without a password")
-	fl.IntVar(&f.parallel, "parallel", liveParallel, "with --live: so many `hosts` at a time")
+	fl.IntVar(&f.parallel, "parallel", reach.Parallel, "with --live: so many `hosts` at a time")
 	fl.DurationVar(&f.within, "within", time.Minute, "with --live: the most `time` for one host")
-	f.add(c)
+	f.Add(c)
 	cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
 		on, err := f.check(ctx, s, args)
 		if err != nil {
@@ -72,7 +73,7 @@ func (f liveFlags) check(ctx context.Context, s *cli.Session, args []string) (on
 	if err == nil && on == "" {
 		err = errors.New("--live: name the hosts with a selector, or say all")
 	}
-	errs := []error{err, checkParallel(f.parallel)}
+	errs := []error{err, reach.CheckParallel(f.parallel)}
 	if f.within < time.Second || f.within > time.Hour {
 		errs = append(errs, fmt.Errorf("--within %s: want 1s to 1h", f.within))
 	}
@@ -93,14 +94,14 @@ func checkLive(ctx context.Context, s *cli.Session, f liveFlags, on string) erro
 	if err != nil {
 		return err
 	}
-	client, err := f.client()
+	client, err := f.Client()
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	defer client.Close()
 	list := make([]Checked, len(l.Hosts))
 	progress := liveProgress{Screen: s.Screen, total: len(list)}
-	each(ctx, f.parallel, len(list), func(i int) {
+	reach.Each(ctx, f.parallel, len(list), func(i int) {
 		list[i] = checkHost(ctx, client, f, l.Hosts[i])
 		progress.note(list[i].Well)
 	})
@@ -129,7 +130,7 @@ func checkHost(ctx context.Context, client *remote.Client, f liveFlags, h fleet.
 	defer cancel()
 	begun := time.Now()
 	findings := visitHost(ctx, client, f, h)
-	c := Checked{Host: h.Name, Address: hostAddress(h), Findings: findings, Well: true,
+	c := Checked{Host: h.Name, Address: reach.Address(h), Findings: findings, Well: true,
 		Seconds: time.Since(begun).Round(time.Millisecond).Seconds()}
 	for _, one := range findings {
 		c.Well = c.Well && !one.Wrong
@@ -138,7 +139,7 @@ func checkHost(ctx context.Context, client *remote.Client, f liveFlags, h fleet.
 }
 
 func visitHost(ctx context.Context, client *remote.Client, f liveFlags, h fleet.Host) []finding {
-	conn, err := client.Connect(ctx, f.key(h))
+	conn, err := client.Connect(ctx, f.Key(h))
 	if err != nil {
 		return []finding{connectFinding(err)}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -14,8 +13,8 @@ import (
 
 	"muster/api"
 	"muster/cli"
+	"muster/cli/reach"
 	"muster/fleet"
-	"muster/internal/settings"
 	"muster/internal/sources"
 )
 
@@ -35,8 +34,8 @@ Exit codes: 0 all was read, 1 there are mistakes.`,
 		Example: `  muster hosts import /etc/ansible/hosts > fleet.yaml
   muster hosts import --ssh-config ~/.ssh/config > fleet.yaml`,
 	}
-	f := addFileFlags(c)
-	f.away = true
+	f := reach.AddFileFlags(c)
+	f.Away = true
 	var ssh []string
 	c.Flags().StringArrayVar(&ssh, "ssh-config", nil, "`file` of OpenSSH; can be given several times")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -44,7 +43,7 @@ Exit codes: 0 all was read, 1 there are mistakes.`,
 			return cli.Exit(cli.ExitUsage, errors.New(
 				"nothing to import: name a source, or --ssh-config FILE"))
 		}
-		inv, err := f.imported(c.Context(), args, ssh)
+		inv, err := f.Imported(c.Context(), args, ssh)
 		if err != nil {
 			return err
 		}
@@ -89,9 +88,9 @@ Exit codes: 0 nothing was found, 1 something was.`,
   muster hosts check fleet.yaml /etc/ansible/hosts
   muster hosts check fleet.yaml -o json`,
 	}
-	f := addFileFlags(c)
+	f := reach.AddFileFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		cfg, err := f.sources(args)
+		cfg, err := f.Sources(args)
 		if err != nil {
 			return err
 		}
@@ -178,8 +177,8 @@ Exit codes: 0 nothing is different, 1 something is, 2 the inventory has mistakes
 		Example: `  muster hosts diff fleet.yaml
   muster hosts diff fleet.yaml -o json`,
 	}
-	f := addFileFlags(c)
-	f.away = true
+	f := reach.AddFileFlags(c)
+	f.Away = true
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
 		local, err := f.Inventory(ctx, args)
 		if err != nil {
@@ -226,94 +225,6 @@ func takeKeys(local, published *fleet.Inventory) []string {
 		}
 	}
 	return taken
-}
-
-// FileFlags name the configuration.
-type FileFlags struct {
-	config string
-	away   bool // known_hosts files of the inventory may be missing here
-}
-
-func addFileFlags(c *cobra.Command) *FileFlags {
-	f := &FileFlags{}
-	c.Flags().StringVar(&f.config, "config", os.Getenv("MUSTER_CONFIG"),
-		"configuration `file` (default "+settings.DefaultConfig+" if it is there)")
-	return f
-}
-
-// Inventory reads the given sources, or else those of the configuration, which also says where to
-// look up host keys.
-func (f *FileFlags) Inventory(ctx context.Context, named []string) (*fleet.Inventory, error) {
-	cfg, err := f.sources(named)
-	if err != nil {
-		return nil, err
-	}
-	return readInventory(ctx, cfg)
-}
-
-// sources returns the given sources, or else those of the configuration.
-func (f *FileFlags) sources(named []string) (sources.Config, error) {
-	cfg, err := f.read()
-	if err != nil {
-		return cfg, err
-	}
-	if len(named) > 0 {
-		cfg.List = named
-	}
-	if len(cfg.List) == 0 {
-		return cfg, cli.Exit(cli.ExitUsage, errors.New(
-			"no inventory is configured: name its files, or list "+
-				"them under `inventory` in muster.yaml"))
-	}
-	if err := cfg.Validate(); err != nil {
-		return cfg, cli.Exit(cli.ExitUsage, err)
-	}
-	return cfg, nil
-}
-
-// imported reads sources and files of OpenSSH.
-func (f *FileFlags) imported(ctx context.Context, named, ssh []string) (*fleet.Inventory, error) {
-	cfg, err := f.read()
-	if err != nil {
-		return nil, err
-	}
-	cfg.List = named
-	if len(ssh) > 0 {
-		part, err := sources.SSHHosts(cfg, ssh)
-		if err != nil {
-			return nil, cli.Exit(cli.ExitNotAll, err)
-		}
-		cfg.More = append(cfg.More, part)
-	}
-	return readInventory(ctx, cfg)
-}
-
-// read returns the inventory settings of the configuration.
-func (f *FileFlags) read() (sources.Config, error) {
-	src := settings.Source{File: f.config, Env: os.Environ()}
-	if src.File == "" {
-		if _, err := os.Stat(settings.DefaultConfig); err == nil {
-			src.File = settings.DefaultConfig
-		}
-	}
-	s, err := settings.Read(src)
-	if err != nil {
-		return sources.Config{}, cli.Exit(cli.ExitUsage, err)
-	}
-	cfg := s.Sources()
-	cfg.Away = f.away
-	return cfg, nil
-}
-
-func readInventory(ctx context.Context, cfg sources.Config) (*fleet.Inventory, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, cli.Exit(cli.ExitUsage, err)
-	}
-	inv, err := sources.New(cfg).Read(ctx, time.Now())
-	if err != nil {
-		return nil, cli.Exit(cli.ExitNotAll, err)
-	}
-	return inv, nil
 }
 
 // tell prints notes, each behind a word for its kind.

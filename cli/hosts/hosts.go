@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +13,8 @@ import (
 	"muster/api"
 	"muster/cli"
 	"muster/cli/complete"
+	"muster/cli/enroll"
+	"muster/cli/reach"
 	"muster/fleet"
 	"muster/jobs"
 )
@@ -24,7 +24,7 @@ func NewHosts() *cobra.Command {
 	c := newHostsList("hosts [SELECTOR]")
 	c.AddCommand(newHostsList("ls [SELECTOR]"), newHostShow(), newHostDrain(), newHostUndrain(),
 		newHostRelease(),
-		newHostEnroll(), newHostsImport(), withLive(newHostsCheck()), newHostsDiff())
+		enroll.New(), newHostsImport(), withLive(newHostsCheck()), newHostsDiff())
 	return c
 }
 
@@ -154,7 +154,7 @@ func hostCell(h fleet.Host, l api.HostList, column string) string {
 	case "host":
 		return cli.Cell(h.Name)
 	case "address":
-		return cli.Cell(hostAddress(h))
+		return cli.Cell(reach.Address(h))
 	case "user":
 		return cli.OrDash(cli.Cell(h.User))
 	case "zone":
@@ -174,10 +174,6 @@ func hostCell(h fleet.Host, l api.HostList, column string) string {
 		return cli.OrDash(labelText(h.Labels))
 	}
 	return cli.OrDash(cli.Cell(h.Labels[column]))
-}
-
-func hostAddress(h fleet.Host) string {
-	return net.JoinHostPort(h.Address, strconv.Itoa(h.Port))
 }
 
 // drainText explains why a host is drained; nil or empty: by its inventory.

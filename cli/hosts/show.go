@@ -12,6 +12,7 @@ import (
 	"muster/api"
 	"muster/cli"
 	"muster/cli/complete"
+	"muster/cli/reach"
 	"muster/cli/watch"
 	"muster/fleet"
 	"muster/jobs"
@@ -66,7 +67,7 @@ func hostText(h api.HostInfo, now time.Time) string {
 	}
 	pairs := [][2]string{
 		{"host", cli.Cell(h.Name)},
-		{"address", cli.Cell(hostAddress(h.Host))},
+		{"address", cli.Cell(reach.Address(h.Host))},
 		{"user", cli.Cell(h.User)},
 		{"commands run as", becomeText(h.Host)},
 		{"key", cli.OrDash(cli.Cell(h.Key))},

@@ -1,12 +1,10 @@
 package hosts
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -15,9 +13,9 @@ import (
 
 	"muster/cli"
 	"muster/cli/complete"
+	"muster/cli/reach"
 	"muster/fleet"
 	"muster/fleet/remote"
-	"muster/internal/settings"
 )
 
 // exitSSH is the exit code of muster ssh if there was no shell, as of ssh.
@@ -25,7 +23,7 @@ const exitSSH = 255
 
 // NewSSH makes the command ssh.
 func NewSSH() *cobra.Command {
-	var k keyFlags
+	var k reach.KeyFlags
 	tty := false
 	c := &cobra.Command{
 		Use:   "ssh HOST [-- COMMAND...]",
@@ -44,7 +42,7 @@ It waits for no lock: look at muster hosts show before you change something.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: complete.Hosts,
 	}
-	k.add(c)
+	k.Add(c)
 	c.Flags().BoolVarP(&tty, "tty", "t", false, "a terminal for a command, too")
 	cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
 		h, err := host(ctx, s.Client, args[0])
@@ -54,86 +52,34 @@ It waits for no lock: look at muster hosts show before you change something.`,
 		if h.Lock != "" {
 			s.Say("job %s has this host at the moment", cli.Cell(string(h.Lock)))
 		}
-		return k.shell(ctx, s.Screen, h.Host, strings.Join(args[1:], " "), tty)
+		return shell{k, strings.Join(args[1:], " "), tty}.open(ctx, s.Screen, h.Host)
 	})
 	c.Flags().Lookup("output").Hidden = true // the output is the host's own
 	return c
 }
 
-// keyFlags choose the key for connections from this machine.
-type keyFlags struct {
-	identity string
-	command  *cobra.Command // has the flag config
+// A shell is what ssh does on a host.
+type shell struct {
+	keys    reach.KeyFlags
+	command string // empty: a shell
+	tty     bool   // a terminal for the command, too
 }
 
-func (k *keyFlags) add(c *cobra.Command) {
-	c.Flags().StringVarP(&k.identity, "identity", "i", "",
-		"private key `file`; default that of the inventory, else the agent")
-	if k.command = c; c.Flags().Lookup("config") == nil {
-		c.Flags().String("config", os.Getenv("MUSTER_CONFIG"), "configuration `file` of a node, "+
-			"which says where the passphrase of keys is (default "+settings.DefaultConfig+
-			" if it can be read)")
-	}
-}
-
-// client returns a client for hosts, which the caller closes. The configuration of a node has its
-// timeouts and passphrases; an operator may have no configuration, or may not be allowed to read
-// it.
-func (k keyFlags) client() (*remote.Client, error) {
-	cfg := remote.Default()
-	given := k.command.Flags().Lookup("config")
-	file := cmp.Or(given.Value.String(), settings.DefaultConfig)
-	switch s, err := settings.Read(settings.Source{File: file, Env: os.Environ()}); {
-	case err == nil:
-		cfg = s.Remote()
-	case given.Changed:
-		return nil, err
-	}
-	if cfg.AgentSocket == "" {
-		cfg.AgentSocket = os.Getenv("SSH_AUTH_SOCK")
-	}
-	return remote.New(cfg)
-}
-
-// key decides which key logs in to a host and its jump hosts: the keys of the inventory are files
-// of nodes, and may be missing on this machine.
-func (k keyFlags) key(h fleet.Host) fleet.Host {
-	if k.identity != "" {
-		h.Key, h.Certificate = k.identity, ""
-	} else if k.lacks(h.Key) {
-		h.Key, h.Certificate = "", ""
-	}
-	h.Jump = slices.Clone(h.Jump)
-	for i := range h.Jump {
-		if hop := &h.Jump[i]; k.lacks(hop.Key) {
-			hop.Key, hop.Certificate = k.identity, ""
-		}
-	}
-	return h
-}
-
-// lacks reports that a key file is not on this machine, and that there is a replacement for it.
-func (k keyFlags) lacks(key string) bool {
-	_, err := os.Stat(key)
-	return key != "" && err != nil && (k.identity != "" || os.Getenv("SSH_AUTH_SOCK") != "")
-}
-
-// shell opens a shell on a host and ends with its exit code.
-func (k keyFlags) shell(ctx context.Context, s *cli.Screen, h fleet.Host, command string,
-	tty bool) error {
-	client, err := k.client()
+// open opens the shell and ends with its exit code.
+func (l shell) open(ctx context.Context, s *cli.Screen, h fleet.Host) error {
+	client, err := l.keys.Client()
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	defer client.Close()
-	conn, err := client.Connect(ctx, k.key(h))
+	conn, err := client.Connect(ctx, l.keys.Key(h))
 	if err != nil {
 		return cli.Exit(exitSSH, err)
 	}
 	defer conn.Close()
 
-	t := remote.Terminal{Command: command, Stdin: os.Stdin, Stdout: s.Out, Stderr: s.Err}
-	if tty || command == "" {
+	t := remote.Terminal{Command: l.command, Stdin: os.Stdin, Stdout: s.Out, Stderr: s.Err}
+	if l.tty || l.command == "" {
 		restore, err := rawMode(s, &t)
 		if err != nil {
 			return cli.Exit(exitSSH, err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"muster/cli"
-	"muster/cli/hosts"
+	"muster/cli/reach"
 	"muster/testkit/sshtest"
 )
 
@@ -75,7 +75,7 @@ func TestEnrollNewHosts(t *testing.T) {
 	e.enroll(cli.ExitOK, " known\n", "0 keys written", "--write", e.known)
 	e.enroll(cli.ExitNotAll, "", "there is no folder /nowhere: make it first", "--write", "/nowhere/known_hosts")
 	e.want(e.line)
-	inv, err := new(hosts.FileFlags).Inventory(t.Context(), []string{e.inventory})
+	inv, err := new(reach.FileFlags).Inventory(t.Context(), []string{e.inventory})
 	if err != nil || len(inv.WithoutKey()) > 0 {
 		t.Errorf("the inventory with that file: %v", err)
 	}

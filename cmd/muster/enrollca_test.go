@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"muster/cli"
-	"muster/cli/hosts"
+	"muster/cli/reach"
 	"muster/testkit/sshtest"
 )
 
@@ -53,7 +53,7 @@ func TestEnrollHostsWithACertificate(t *testing.T) {
 	e.enroll(cli.ExitOK, " known, certifies", "0 keys written", "--ca", public, "--write", e.known)
 	e.enroll(cli.ExitOK, " known, certifies", "0 keys written", "--write", e.known) // the file has the authority
 	e.want(line)
-	inv, err := new(hosts.FileFlags).Inventory(t.Context(), []string{e.inventory})
+	inv, err := new(reach.FileFlags).Inventory(t.Context(), []string{e.inventory})
 	if err != nil || len(inv.WithoutKey()) > 0 {
 		t.Errorf("the inventory with that file: %v", err)
 	}

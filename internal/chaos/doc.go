@@ -15,5 +15,5 @@
 // The seed decides who gets which fault when. It does not repeat a run: processes
 // and the network go their own ways.
 //
-// Floor 12: holds tests and nothing else.
+// Floor 14: holds tests and nothing else.
 package chaos

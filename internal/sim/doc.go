@@ -9,5 +9,5 @@
 // pure functions of these packages, and repeat the rest in a few lines, without
 // goroutines.
 //
-// Floor 12: nothing but tests.
+// Floor 14: nothing but tests.
 package sim

@@ -11,5 +11,5 @@
 // There is nothing here but tests. The modules in tools and bench, generated
 // files and testdata are not Go of this house; only the rules on text see them.
 //
-// Floor 12, tests only: no package imports it.
+// Floor 14, tests only: no package imports it.
 package tidy

@@ -1,10 +1,11 @@
-package hosts
+package enroll
 
 import (
 	"context"
 	"slices"
 	"strconv"
 
+	"muster/cli/reach"
 	"muster/fleet"
 	"muster/fleet/remote"
 )
@@ -22,7 +23,7 @@ type enroller struct {
 // all returns the keys that the hosts have shown, and in front of them the unknown jump hosts.
 func (e *enroller) all(ctx context.Context, hosts []fleet.Host) []enrolled {
 	for i := range hosts {
-		hosts[i] = e.flags.key(hosts[i])
+		hosts[i] = e.flags.Key(hosts[i])
 	}
 	var list []enrolled
 	shown := map[string]enrolled{}
@@ -72,7 +73,7 @@ func (e *enroller) unknownHops(hosts []fleet.Host, depth int) []fleet.Host {
 // scanned makes hosts show their keys, and judges the keys.
 func (e *enroller) scanned(ctx context.Context, hosts []fleet.Host) []enrolled {
 	list := make([]enrolled, len(hosts))
-	each(ctx, e.flags.parallel, len(hosts), func(i int) {
+	reach.Each(ctx, e.flags.parallel, len(hosts), func(i int) {
 		var certified bool
 		if list[i], certified = scanCertificate(ctx, e.client, hosts[i], e.cas, e.book); !certified {
 			list[i] = scan(ctx, e.client, hosts[i], e.flags.all)

@@ -1,4 +1,4 @@
-package hosts
+package enroll
 
 import (
 	"context"
@@ -11,24 +11,26 @@ import (
 	"muster/api"
 	"muster/cli"
 	"muster/cli/complete"
+	"muster/cli/reach"
 	"muster/fleet"
 	"muster/fleet/remote"
 )
 
 // enrollFlags are the flags of hosts enroll.
 type enrollFlags struct {
-	inventory []string
-	write     string
-	form      string
-	replace   bool
-	yes       bool // write without a question
-	cas       []string
-	all       bool
-	parallel  int
-	keyFlags  // for the jump hosts
+	inventory      []string
+	write          string
+	form           string
+	replace        bool
+	yes            bool // write without a question
+	cas            []string
+	all            bool
+	parallel       int
+	reach.KeyFlags // for the jump hosts
 }
 
-func newHostEnroll() *cobra.Command {
+// New makes the command hosts enroll.
+func New() *cobra.Command {
 	var f enrollFlags
 	c := &cobra.Command{
 		Use:   "enroll SELECTOR",
@@ -64,7 +66,7 @@ when a host shows no key.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: complete.Hosts,
 	}
-	f.add(c)
+	f.Add(c)
 	fl := c.Flags()
 	fl.StringArrayVar(&f.inventory, "inventory", nil,
 		"`file` that lists the hosts, instead of asking the server; can be repeated")
@@ -75,7 +77,7 @@ when a host shows no key.`,
 	fl.BoolVar(&f.replace, "replace", false, "write keys that have changed in place of the old ones")
 	fl.BoolVar(&f.yes, "yes", false, "write without a question: the fingerprints were compared")
 	fl.BoolVar(&f.all, "all-types", false, "a key of every type that a host has, not only the best")
-	fl.IntVar(&f.parallel, "parallel", liveParallel, "`hosts` at a time")
+	fl.IntVar(&f.parallel, "parallel", reach.Parallel, "`hosts` at a time")
 	cli.CompleteFlag(c, "for", formKnownHosts, formInventory)
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
 		on, err := f.check(ctx, s, args)
@@ -100,7 +102,7 @@ func (f enrollFlags) check(ctx context.Context, s *cli.Session, args []string) (
 	if err == nil && on == "" {
 		err = errors.New("the selector is empty: name hosts, or say all")
 	}
-	errs = append(errs, err, checkParallel(f.parallel))
+	errs = append(errs, err, reach.CheckParallel(f.parallel))
 	if f.replace && f.write == "" {
 		errs = append(errs, errors.New("--replace says what is written: give --write FILE, too"))
 	}
@@ -125,7 +127,7 @@ func enrollHosts(ctx context.Context, s *cli.Session, f enrollFlags, on string) 
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
-	client, err := f.client()
+	client, err := f.Client()
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
@@ -171,7 +173,7 @@ func toEnroll(ctx context.Context, c *cli.Client, files []string, on string) ([]
 		l, err := c.Hosts(ctx, api.HostQuery{On: on, Drained: true})
 		return l.Hosts, err
 	}
-	inv, err := (&FileFlags{away: true}).Inventory(ctx, files) // some are to be written yet
+	inv, err := (&reach.FileFlags{Away: true}).Inventory(ctx, files) // some are to be written yet
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +190,7 @@ func toEnroll(ctx context.Context, c *cli.Client, files []string, on string) ([]
 
 // scan makes a host show its keys: the best one, or one of each type.
 func scan(ctx context.Context, c *remote.Client, h fleet.Host, all bool) enrolled {
-	e := enrolled{Host: h.Name, Address: hostAddress(h), Keys: []enrolledKey{}}
+	e := enrolled{Host: h.Name, Address: reach.Address(h), Keys: []enrolledKey{}}
 	sets := [][]string{remote.KeyTypes()}
 	if all {
 		sets = slices.Collect(slices.Chunk(remote.KeyTypes(), 1))

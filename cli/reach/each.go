@@ -1,4 +1,4 @@
-package hosts
+package reach
 
 import (
 	"context"
@@ -7,21 +7,22 @@ import (
 )
 
 const (
-	// liveParallel bounds the connections at a time from an operator's machine, unless a flag sets
+	// Parallel bounds the connections at a time from an operator's machine, unless a flag sets
 	// another number.
-	liveParallel = 32
-	parallelMax  = 1000
+	Parallel    = 32
+	parallelMax = 1000
 )
 
-func checkParallel(n int) error {
+// CheckParallel refuses a number of --parallel that makes no sense.
+func CheckParallel(n int) error {
 	if n < 1 || n > parallelMax {
 		return fmt.Errorf("--parallel %d: want 1 to %d", n, parallelMax)
 	}
 	return nil
 }
 
-// each calls do for 0 to n-1, so many at a time, until ctx is done.
-func each(ctx context.Context, parallel, n int, do func(i int)) {
+// Each calls do for 0 to n-1, so many at a time, until ctx is done.
+func Each(ctx context.Context, parallel, n int, do func(i int)) {
 	next := make(chan int)
 	var loops sync.WaitGroup
 	for range min(parallel, n) {

@@ -1,4 +1,4 @@
-package hosts
+package enroll
 
 import (
 	"bufio"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"muster/cli"
+	"muster/cli/reach"
 	"muster/fleet"
 	"muster/fleet/remote"
 	"muster/internal/files"
@@ -75,7 +76,7 @@ func scanCertificate(ctx context.Context, c *remote.Client, h fleet.Host, cas []
 	if len(h.HostCAs) == 0 {
 		return e, false
 	}
-	e = enrolled{Host: h.Name, Address: hostAddress(h), Keys: []enrolledKey{}}
+	e = enrolled{Host: h.Name, Address: reach.Address(h), Keys: []enrolledKey{}}
 	cert, err := c.ScanCertificate(ctx, h)
 	if remote.KindOf(err) == remote.KindRefused {
 		return e, false

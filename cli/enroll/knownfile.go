@@ -1,4 +1,4 @@
-package hosts
+package enroll
 
 import (
 	"crypto/hmac"
