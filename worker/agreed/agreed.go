@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,7 +53,7 @@ type Agreed struct {
 	// another asks.
 	doubt atomic.Value
 
-	mu        sync.Mutex
+	turn      chan struct{} // has room for one attempt, to which all that follows belongs
 	last      jobs.Agreed   // what was answered last
 	sent      time.Duration // before that was asked, on the boot clock
 	asked     bool          // it was asked at all
@@ -70,7 +69,8 @@ type estimated struct {
 
 // New returns one that knows nothing yet.
 func New(t Times, clock func() time.Duration) *Agreed {
-	return &Agreed{Times: t, clock: clock, estimates: map[string]estimated{}}
+	return &Agreed{Times: t, clock: clock, turn: make(chan struct{}, 1),
+		estimates: map[string]estimated{}}
 }
 
 // known holds the excerpts that were read of one version.
@@ -127,8 +127,8 @@ type Reading struct {
 
 // Current returns what is agreed now for a place.
 func (a *Agreed) Current(ctx context.Context, p windows.Place) Reading {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn <- struct{}{}
+	defer func() { <-a.turn }()
 	scopes := slices.Collect(p.Scopes())
 	err := a.follow(ctx, scopes)
 	age := a.clock() - a.sent
@@ -206,8 +206,8 @@ func (a *Agreed) Why() string {
 
 // Takes returns how long a runbook takes by its last successes; 0 if that is not known.
 func (a *Agreed) Takes(ctx context.Context, field string) (time.Duration, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn <- struct{}{}
+	defer func() { <-a.turn }()
 	e, ok := a.estimates[field]
 	if ok && a.clock()-e.read < estimateKeep {
 		return e.p90, nil
