@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -73,7 +72,7 @@ func (c *caller) send(ctx context.Context) {
 func (c *caller) failed(err error) {
 	now := c.Clock()
 	c.call.tries++
-	c.call.next = now + verdict.Pause(c.call.tries, rand.Float64())
+	c.call.next = now + verdict.Pause(c.call.tries, c.env.Chance())
 	if c.call.tries == 1 || now-c.call.logged >= time.Minute {
 		c.call.logged = now
 		c.Log.Warn("no answer from the queue, the call will be repeated", "zone", c.zone,

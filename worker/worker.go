@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	randv2 "math/rand/v2"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -117,6 +118,9 @@ func New(c Config, d Doors) (*Worker, error) {
 	}
 	if d.Log == nil {
 		d.Log = hclog.NewNullLogger()
+	}
+	if d.Steps.Chance == nil {
+		d.Steps.Chance = randv2.Float64
 	}
 	env := &attempt.Env{
 		Config: attempt.Config{Call: c.Call, OutputMax: c.OutputMax, RecordDir: c.RecordDir,

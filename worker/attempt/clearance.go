@@ -3,7 +3,6 @@ package attempt
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"muster/jobs"
@@ -102,7 +101,7 @@ func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 			}
 			return v, nil
 		}
-		timer := time.NewTimer(verdict.Pause(tries, rand.Float64()))
+		timer := time.NewTimer(verdict.Pause(tries, c.at.env.Chance()))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

@@ -78,6 +78,10 @@ type Doors struct {
 	// Unseal opens a secret argument of a task.
 	Unseal func(task, argument, sealed string) (seal.Text, error)
 
+	// Chance returns numbers from 0 to 1, which spread what is tried again; nil: random numbers, as
+	// package worker gives them.
+	Chance func() float64
+
 	// Synchronised returns why the clock of this machine may be wrong; nil: it is kept right.
 	Synchronised func() error
 }

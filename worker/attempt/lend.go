@@ -2,7 +2,6 @@ package attempt
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"muster/fleet/remote"
@@ -51,6 +50,9 @@ func (k known) Left() time.Duration { return k.at.lease.left() }
 // Spend counts the time that follows as u, until done is called.
 func (k known) Spend(u jobs.Use) (done func()) { return k.at.spend(u) }
 
+// Chance returns a number from 0 to 1, which spreads the retries of hosts.
+func (k known) Chance() float64 { return k.at.env.Chance() }
+
 // line lends the connection of an attempt to the host of its job.
 type line struct{ at *Attempt }
 
@@ -94,7 +96,7 @@ func (g gate) insist(ctx context.Context, ask func(context.Context, string, jobs
 			return answer, nil
 		}
 		err = verdict.NoAnswer(err, within)
-		timer := time.NewTimer(verdict.Pause(tries, rand.Float64()))
+		timer := time.NewTimer(verdict.Pause(tries, g.at.env.Chance()))
 		select {
 		case <-timer.C:
 		case <-g.at.stop.ctx.Done():

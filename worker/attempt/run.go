@@ -28,6 +28,7 @@ func (a *Attempt) run(ctx context.Context) (e Ending) {
 		a.log(e, a.env.Clock()-a.timed.began)
 	}()
 
+	a.env.Log.Debug("the attempt begins", "job", a.grant.Job, "attempt", a.grant.Attempt)
 	defer a.hangUp()
 	defer a.group.leaveOthers()
 	r, stale := a.work(ctx)

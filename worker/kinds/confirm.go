@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"muster/fleet/remote"
@@ -137,7 +136,7 @@ func (k *confirmStep) arms(ctx context.Context, action scripts.Action, bound tim
 			return f.Appoint(jobs.KindVerify, before, before.Free.Sub(now), verdict.Reason(f.Err)), false
 		}
 		k.neverArmed(before) // it was not sent
-		r, _ := verdict.Judge(k.withError(action, f.Err), rand.Float64())
+		r, _ := verdict.Judge(k.withError(action, f.Err), k.Job.Chance())
 		return r, false
 	case f.Result.ExitCode > 0:
 		r := f.End(jobs.Failed, jobs.ClassOperator, verdict.Reason(f.Err))

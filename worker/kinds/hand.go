@@ -49,6 +49,9 @@ type Job interface {
 
 	// Spend counts the time that follows as u, until the caller calls done.
 	Spend(u jobs.Use) (done func())
+
+	// Chance returns a number from 0 to 1, which spreads the retries of hosts.
+	Chance() float64
 }
 
 // A Course leads the job from step to step.

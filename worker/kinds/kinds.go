@@ -2,7 +2,6 @@ package kinds
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"muster/jobs"
@@ -66,7 +65,7 @@ func (k onHost) Begin(context.Context, verdict.Evidence) (r jobs.Result, done, g
 func (k onHost) Away(ctx context.Context, action scripts.Action, err error) jobs.Result {
 	f := k.Job.Evidence(scripts.Action{})
 	f.Err, f.Cause = err, verdict.CauseOf(ctx)
-	r, _ := verdict.Judge(f, rand.Float64())
+	r, _ := verdict.Judge(f, k.Job.Chance())
 	f.Action = action
 	return verdict.Follow(f, r, k.Job.Now())
 }

@@ -3,7 +3,6 @@ package kinds
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"muster/fleet/remote"
@@ -75,7 +74,7 @@ func (k watchStep) Look(ctx context.Context, s Start) (r jobs.Result, goOn bool)
 		return k.endProbe(f, k.unwell(f, verdict.HostSaid("", verdict.LastLine(f.Result.Output))), false)
 	}
 	k.hear(f, "")
-	r, goOn = verdict.Judge(f, rand.Float64())
+	r, goOn = verdict.Judge(f, k.Job.Chance())
 	if r.Kind == jobs.KindEnd && r.Outcome != jobs.Succeeded && action.Kind != scripts.KindWait {
 		r.KeepLock = f.Disruptive
 	}

@@ -2,7 +2,6 @@ package kinds
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"muster/fleet/remote"
@@ -49,7 +48,7 @@ func (k rebootStep) reboots(ctx context.Context, s Start) (r jobs.Result, ready 
 	switch {
 	case err != nil:
 		f.Err, f.Cause = err, verdict.CauseOf(ctx)
-		r, _ := verdict.Judge(f, rand.Float64())
+		r, _ := verdict.Judge(f, k.Job.Chance())
 		return r, false
 	case boot == "" && c.Boot == "":
 		return f.End(jobs.Failed, jobs.ClassOperator, verdict.HostSaid("its boot id cannot be read",
@@ -155,7 +154,7 @@ func (k rebootStep) tellToReboot(ctx context.Context, action scripts.Action,
 		f = k.fresh(f)
 		fallthrough
 	case f.Err == nil, verdict.SentKind(f.Err) == "":
-		r, _ := verdict.Judge(f, rand.Float64())
+		r, _ := verdict.Judge(f, k.Job.Chance())
 		return r
 	case f.Order != nil:
 		return verdict.LeftAlone(f)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 
 	"muster/fleet/remote"
 	"muster/jobs"
@@ -55,7 +54,7 @@ func (k runStep) Look(ctx context.Context, s Start) (r jobs.Result, goOn bool) {
 		k.Course.Disturb(action) // it ran, whatever it says, and may be tried once more
 		f = k.fresh(f)
 	}
-	if r, goOn = verdict.Judge(f, rand.Float64()); goOn {
+	if r, goOn = verdict.Judge(f, k.Job.Chance()); goOn {
 		k.Course.GoOn(f.Finding().Saved)
 	} else if verdict.GoesOnAlone(f) {
 		r = verdict.Follow(f, r, k.Job.Now())
