@@ -59,11 +59,15 @@ func rule(q question) ruling {
 
 func ruleRunning(q question) ruling {
 	q.work.Override = "it runs"
+	stops := !q.undoing && q.Book.AtEnd(q.place, q.work.Runbook) == windows.StopAtSafePoint
+	if stops && q.clock != "" { // nobody knows whether its window has ended
+		return ruling{soon: true, why: "stopped at a safe point: " + q.clock}
+	}
 	v := q.Book.Admit(q.place, q.Now, q.work)
 	switch {
 	case v.OK:
 		return ruling{ok: true, end: v.Until}
-	case !q.undoing && q.Book.AtEnd(q.place, q.work.Runbook) == windows.StopAtSafePoint:
+	case stops:
 		return ruling{until: v.Next, why: "stopped at a safe point: " + v.Why}
 	}
 	return ruling{ok: true, over: v.Why}
