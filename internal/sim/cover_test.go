@@ -13,10 +13,10 @@ import (
 // seldom and often are the calls that are made least and most.
 var seldom = []string{"back", "clear", "pause", "resume", "halt", "lift", "cancel", "roll go", "wait"}
 
-var often = []string{"heard", "take", "sweep", "hello", "roll look", "roll open", "release"}
+var often = []string{"heard", "stops", "take", "sweep", "hello", "roll look", "roll open", "release"}
 
 // reading are the calls that change nothing.
-var reading = []string{"heard", "time", "timetable", "hold"}
+var reading = []string{"heard", "stops", "time", "timetable", "excerpts", "hold"}
 
 // kindOf returns the purpose of a step: its first result, or to take.
 func kindOf(a jobs.Step) string {

@@ -39,6 +39,7 @@ const (
 	halting           fault = "zone halted"
 	limiting          fault = "limit changed"
 	freezing          fault = "freeze of all windows ordered"
+	lineCut           fault = "connection lost under a command"
 )
 
 // allFaults is every kind: one that is never fired by a run of many seeds fails it.
@@ -46,7 +47,7 @@ func allFaults() []fault {
 	return []fault{requestLost, replyLost, duplicated, killStarted, killAtWork, killAfterWork,
 		killReporting, killBehindCall, masterBeforeTake, masterBeforeChild, masterBehindCall,
 		masterAnytime, nodeDead, nodeAsleep, childStopped, masterStopped, redisRestart, redisStall,
-		tailLost, failover, flushed, clockJump, pausing, cancelling, halting, limiting, freezing}
+		tailLost, failover, flushed, clockJump, pausing, cancelling, halting, limiting, freezing, lineCut}
 }
 
 // faults of one seed: a random part of them, each with its own chance.
@@ -159,6 +160,15 @@ func (f *faults) behind(p *process, call string) {
 	f.w.in(f.w.between(0, 3*time.Millisecond), p.dies)
 }
 
+// cuts reports whether the connection under a command is lost before that ends.
+func (f *faults) cuts(runs time.Duration) bool {
+	if f.quiet || runs == 0 || !f.w.chance(0.15*f.on[lineCut]) {
+		return false
+	}
+	f.note(lineCut)
+	return true
+}
+
 // haltBehind may halt the zone right behind a question whose answer was lost: who repeats it
 // is told to stop, and the queue has taken note of what did not begin.
 func (f *faults) haltBehind(call string) {
@@ -258,7 +268,7 @@ func (w *world) accident(kind fault) func() {
 func (w *world) stopChild() {
 	for _, n := range w.nodes {
 		for _, s := range n.slots {
-			if s.child != nil && !s.child.dead && len(s.child.work) > 0 {
+			if s.child != nil && !s.child.dead && len(s.child.held) > 0 {
 				s.child.stop(w.between(time.Second, 4*time.Minute))
 				return
 			}

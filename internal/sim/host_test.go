@@ -14,7 +14,7 @@ type host struct {
 	*world
 	name, group string
 	limits      []string // that its jobs count against
-	log         []entry
+	log         []*entry
 	boots       int
 	down        time.Duration // until then nobody reaches it
 }
@@ -35,18 +35,18 @@ type entry struct {
 	latest   time.Duration // when it has been killed in any case
 }
 
-func (e entry) disturbs() bool { return e.disruptive && e.kind != looking }
+func (e *entry) disturbs() bool { return e.disruptive && e.kind != looking }
 
 // harmless tells of a command beside another one that a killed worker left it behind, and it
 // only looks, or is a reboot of the same job.
-func (h *host) harmless(left, e entry) bool {
+func (h *host) harmless(left, e *entry) bool {
 	j := h.redis.zone.Jobs[left.job]
 	lost := j == nil || j.Token != left.token || j.State != jobs.Running
 	return lost && (left.kind == looking || left.kind == reboot && left.job == e.job)
 }
 
 // begin starts a command, and judges whether that was right.
-func (h *host) begin(e entry) {
+func (h *host) begin(e *entry) {
 	h.say("%s: %s step %d by %d until %s", h.name, e.job, e.step, e.token, e.to)
 	h.faults.starts++
 	for _, other := range h.log {
@@ -79,7 +79,7 @@ func (h *host) begin(e entry) {
 }
 
 // alone is the promise that no other command runs on the host.
-func (h *host) alone(other, e entry) string {
+func (h *host) alone(other, e *entry) string {
 	switch s := h.redis; {
 	case s.lost.forgot(other.token):
 		return "I1 beside a take that was forgotten"
@@ -92,14 +92,14 @@ func (h *host) alone(other, e entry) string {
 }
 
 // once is the promise that a step does not start a second time behind another start.
-func (h *host) once(other entry) string {
+func (h *host) once(other *entry) string {
 	if h.redis.lost.flushed[other.token] {
 		return "I3 behind a take that was flushed"
 	}
 	return "I3"
 }
 
-func (h *host) disturb(e entry) {
+func (h *host) disturb(e *entry) {
 	for _, name := range sorted(h.hosts) {
 		other := h.hosts[name]
 		if other == h || other.group != h.group {
@@ -121,7 +121,7 @@ func (h *host) disturb(e entry) {
 
 // limit counts the commands that run on all hosts against a limit. A command of a worker that was
 // killed does not count, because its job is lost.
-func (h *host) limit(e entry) {
+func (h *host) limit(e *entry) {
 	for _, name := range sorted(limitsMost) {
 		if !h.counts(e, name) {
 			continue
@@ -145,7 +145,7 @@ func (h *host) limit(e entry) {
 	}
 }
 
-func (h *host) counts(e entry, limit string) bool {
+func (h *host) counts(e *entry, limit string) bool {
 	return slices.Contains(e.needs, limit) || slices.Contains(h.limits, limit)
 }
 
@@ -196,6 +196,15 @@ func (h *host) suspect(promise, format string, args ...any) {
 		}
 	}
 	h.broken("%s (after %s)", text, strings.Join(h.faults.list(), ", "))
+}
+
+// goesDown is a host that was told to reboot: it goes down, and comes back, or does not for long.
+func (h *host) goesDown() {
+	h.boots++
+	h.down = h.now + h.between(5*time.Second, 2*time.Minute)
+	if h.chance(0.1) {
+		h.down += 5 * time.Minute
+	}
 }
 
 // limitsMost are the limits: that of runbooks which name it, and that of a site.

@@ -1,10 +1,8 @@
 package sim
 
-import "muster/jobs"
-
 // underLock judges that a step begins under the lock of its attempt, and is over before that
 // ends, by the true time: also if it runs to its bound and does not heed being told to stop.
-func (h *host) underLock(e entry) {
+func (h *host) underLock(e *entry) {
 	l := h.redis.zone.Locks[h.name]
 	ends := l.Until.Sub(start) - h.redis.offset
 	switch {
@@ -15,12 +13,5 @@ func (h *host) underLock(e entry) {
 	case ends < e.latest:
 		h.suspect("I12", "%s: step %d of %s may run until %s, its lock ends at %s", h.name, e.step, e.job,
 			e.latest, ends)
-	}
-}
-
-// noteLate counts an attempt that says or does something when its lock is over.
-func (a *attempt) noteLate() {
-	if a.now > a.end+jobs.Margin(a.grant.Timeout) {
-		a.faults.met("a child goes on behind its lock")
 	}
 }

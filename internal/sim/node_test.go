@@ -58,7 +58,6 @@ func (n *node) boot() {
 		switch {
 		case s.child != nil && !s.child.dead:
 			m.busy[s] = true
-			s.child.orphan = true
 			s.child.ended = func() { m.then(func() { m.lose(s, "vanished after its master") }) }
 		case s.take != "":
 			m.busy[s] = true
@@ -80,7 +79,7 @@ func (m *master) recover() {
 		}
 		return names
 	}
-	m.script(call{"hold", f}, nil, func(v any, err error) {
+	m.script(call{kind: "hold", do: f}, nil, func(v any, err error) {
 		if err != nil {
 			m.after(time.Second, m.recover)
 			return
@@ -142,7 +141,7 @@ func (m *master) take(s *slot) {
 
 // insist repeats a step until it is answered.
 func (m *master) insist(step jobs.Step, then func(jobs.Reply)) {
-	m.step(step, func(r jobs.Reply, err error) {
+	m.step(step, nil, func(r jobs.Reply, err error) {
 		if err != nil {
 			m.after(m.between(100*time.Millisecond, 2*time.Second), func() { m.insist(step, then) })
 			return
@@ -154,12 +153,19 @@ func (m *master) insist(step jobs.Step, then func(jobs.Reply)) {
 // begin starts a child for jobs that were taken.
 func (m *master) begin(s *slot, r jobs.Reply, sent time.Duration) {
 	s.take = "" // before a child can know of the jobs
-	p := &process{world: m.world}
-	c := &child{client: newClient(p, m.node.name, s.name), slots: m.most,
-		prefix: m.request() + "-", work: map[jobs.Token]*attempt{}}
+	c := newChild(m, s)
 	s.child = c
-	c.kills, c.dies = killBehindCall, func() { c.die("killed by signal 9") }
-	c.ended = func() { m.then(func() { m.lose(s, "killed") }) }
+	c.deadline = deadlineOf(r, sent)
+	c.ended = func() {
+		m.then(func() {
+			if c.ready {
+				m.lose(s, "killed")
+				return
+			}
+			m.giveBack(s, r)
+		})
+	}
+	c.reports = func(r jobs.Report) { m.then(func() { c.reported(r) }) }
 	m.overdue(s, c)
 	c.start(r, sent)
 }
@@ -169,11 +175,7 @@ func (m *master) overdue(s *slot, c *child) {
 	if c.dead || s.child != c {
 		return
 	}
-	end, held := time.Duration(0), false
-	for _, a := range c.work {
-		end, held = max(end, a.end), true
-	}
-	if held && m.now > end+time.Second {
+	if c.deadline > 0 && m.now > c.deadline+time.Second {
 		c.die("past its deadline")
 		return
 	}
@@ -183,15 +185,18 @@ func (m *master) overdue(s *slot, c *child) {
 // undo gives back what an earlier master took for a slot and gave to nobody.
 func (m *master) undo(s *slot) {
 	step := jobs.Step{Node: m.node.name, Slot: s.name, Request: s.take, Want: m.most}
-	m.insist(step, func(r jobs.Reply) {
-		back := jobs.Step{Node: m.node.name, Slot: s.name, Request: m.request()}
-		for _, g := range r.Jobs {
-			back.Results = append(back.Results, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
-		}
-		m.insist(back, func(jobs.Reply) {
-			s.take = ""
-			m.release(s)
-		})
+	m.insist(step, func(r jobs.Reply) { m.giveBack(s, r) })
+}
+
+// giveBack returns jobs that no child has seen.
+func (m *master) giveBack(s *slot, r jobs.Reply) {
+	back := jobs.Step{Node: m.node.name, Slot: s.name, Request: m.request()}
+	for _, g := range r.Jobs {
+		back.Results = append(back.Results, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
+	}
+	m.insist(back, func(jobs.Reply) {
+		s.take = ""
+		m.release(s)
 	})
 }
 
@@ -220,8 +225,8 @@ func (n *node) die(back time.Duration) {
 	n.master.kill()
 	for _, s := range n.slots {
 		if c := s.child; c != nil && !c.dead {
-			c.ended = func() {}
-			c.then(func() { c.draining = true; c.ask() })
+			c.ended, c.reports = func() {}, func(jobs.Report) {}
+			c.then(c.drain)
 		}
 	}
 	n.in(back, n.boot)

@@ -171,7 +171,7 @@ func (s *staff) supersede(older, by jobs.TaskID) {
 // obeys judges that a step begins in spite of no order: nothing of a job five seconds after
 // it was cancelled, or when it has ended, and no job of a paused task is taken, but to look
 // what became of one, and behind a reboot.
-func (h *host) obeys(e entry) {
+func (h *host) obeys(e *entry) {
 	s := h.staff
 	for _, what := range []string{string(e.job), string(e.job.Task())} {
 		if at, ok := s.cancelled[what]; ok && h.now > at+5*time.Second {
@@ -217,7 +217,7 @@ func (h *host) bearsOut(id jobs.ID, j *model.Job) {
 	}
 	switch o := j.End.Outcome; {
 	case o == jobs.Succeeded:
-		if want := len(h.staff.plans[id.Task()].steps); len(steps) != want {
+		if want := h.staff.plans[id.Task()].touching(); len(steps) != want {
 			h.suspect("I14", "%s: %s succeeded, and has done %d of %d steps", h.name, id, len(steps), want)
 		}
 	case !touched:

@@ -8,7 +8,6 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/model"
-	"muster/windows"
 )
 
 // server is the one Redis.
@@ -22,7 +21,7 @@ type server struct {
 	events  map[string]int
 	loses   func(kept *model.Zone) // what is written next is lost
 	halted  time.Duration          // since when; 0: it is not
-	agreed  *windows.Book          // what it knows of windows
+	agreed  agreement              // what it knows of windows
 
 	lost   losses
 	unseen bool // its clock has jumped, and nobody has seen that yet
@@ -123,7 +122,7 @@ func (s *server) flush() {
 	for _, j := range s.zone.Jobs {
 		s.lost.flushed[j.Token] = true
 	}
-	s.zone, s.agreed = model.New(), nil
+	s.zone, s.agreed = model.New(), agreement{}
 }
 
 var (
@@ -142,15 +141,15 @@ type client struct {
 	epoch      jobs.Micros
 	longest    time.Duration
 	held       map[jobs.ID]inHand
-	clock      clock
+	known      clock
 	looked     time.Duration
 	stamp      jobs.Micros
 }
 
 type inHand struct {
-	token   jobs.Token
-	timeout time.Duration
-	until   time.Duration
+	jobs.Grant
+	sent  time.Duration // before it was asked for
+	until time.Duration
 }
 
 func newClient(p *process, node, slot string) *client {
@@ -161,7 +160,10 @@ func newClient(p *process, node, slot string) *client {
 type call struct {
 	kind string
 	do   func(z *model.Zone, now jobs.Micros) any
+	over func() bool // who made it has given it up; nil: nobody does
 }
+
+func (f call) givenUp() bool { return f.over != nil && f.over() }
 
 // wire sends one call. Of its answer it is told within the timeout, or of an error:
 // then it is not known whether it was carried out.
@@ -170,11 +172,15 @@ func (c *client) wire(run int, f call, then func(any, error)) {
 	finish := func(v any, err error) {
 		if !answered {
 			answered = true
-			c.then(func() { then(v, err) })
+			c.then(func() {
+				if !f.givenUp() {
+					then(v, err)
+				}
+			})
 		}
 	}
 	c.in(callTimeout, func() { finish(nil, errTimeout) })
-	if c.faults.strikes(requestLost, f.kind) {
+	if f.givenUp() || c.faults.strikes(requestLost, f.kind) {
 		return
 	}
 	s := c.redis
@@ -218,14 +224,14 @@ func (c *client) hello(jump time.Duration, then func(error)) {
 		h.Who = c.node + "/" + c.slot
 	}
 	if jump != 0 {
-		h.Jumped, h.Since = jump, c.clock.at(c.looked).Add(jump)
+		h.Jumped, h.Since = jump, c.known.at(c.looked).Add(jump)
 	}
 	for _, id := range sorted(c.held) {
 		in := c.held[id]
-		h.Jobs = append(h.Jobs, model.InHand{Job: id, Token: in.token,
+		h.Jobs = append(h.Jobs, model.InHand{Job: id, Token: in.Token,
 			Left: max(in.until-sent, time.Millisecond)})
 	}
-	f := call{"hello", func(z *model.Zone, now jobs.Micros) any { return z.Epoch(now, h) }}
+	f := call{kind: "hello", do: func(z *model.Zone, now jobs.Micros) any { return z.Epoch(now, h) }}
 	c.wire(run, f, func(v any, err error) {
 		if err != nil {
 			c.run = 0
@@ -233,7 +239,7 @@ func (c *client) hello(jump time.Duration, then func(error)) {
 			return
 		}
 		a := v.(model.Welcome)
-		again := c.clock.jump(look(a.Now, sent, c.now))
+		again := c.known.jump(look(a.Now, sent, c.now))
 		if again.Abs() > time.Minute && jump == 0 {
 			c.hello(again, then)
 			return
@@ -245,7 +251,7 @@ func (c *client) hello(jump time.Duration, then func(error)) {
 }
 
 func (c *client) see(now jobs.Micros, sent time.Duration) {
-	c.clock, c.looked = c.clock.with(look(now, sent, c.now)), c.now
+	c.known, c.looked = c.known.with(look(now, sent, c.now)), c.now
 }
 
 // script makes a call, after hello if that is needed. absent reports whether the zone did not
@@ -284,8 +290,8 @@ func (c *client) script(f call, absent func(any) bool, then func(any, error)) {
 	try()
 }
 
-// step is one try of the call step.
-func (c *client) step(a jobs.Step, then func(jobs.Reply, error)) {
+// step is one try of the call step. It ends without an answer once over says so; nil: it never does.
+func (c *client) step(a jobs.Step, over func() bool, then func(jobs.Reply, error)) {
 	for _, r := range a.Results {
 		if r.Kind == jobs.KindBack {
 			delete(c.held, r.Job)
@@ -294,7 +300,7 @@ func (c *client) step(a jobs.Step, then func(jobs.Reply, error)) {
 	sent := c.now
 	c.stamped(func(stamp jobs.Micros) call {
 		m := model.Step{Step: a, Expected: stamp, Sent: stamp}
-		return call{kindOf(a), func(z *model.Zone, now jobs.Micros) any { return z.Step(now, m) }}
+		return call{kindOf(a), func(z *model.Zone, now jobs.Micros) any { return z.Step(now, m) }, over}
 	}, func(v any) string { return string(v.(jobs.Reply).Status) }, func(v any, err error) {
 		if err != nil {
 			then(jobs.Reply{}, err)
@@ -310,7 +316,7 @@ func (c *client) step(a jobs.Step, then func(jobs.Reply, error)) {
 				delete(c.held, result.Job)
 			}
 			for _, g := range r.Jobs {
-				c.held[g.Job] = inHand{g.Token, g.Timeout, sent + g.Timeout}
+				c.held[g.Job] = inHand{g, sent, sent + g.Timeout}
 			}
 		}
 		if r.Status == jobs.StatusFrozen && c.redis.zone.Flags.Epoch != c.epoch {
@@ -324,7 +330,7 @@ func (c *client) step(a jobs.Step, then func(jobs.Reply, error)) {
 func (c *client) lose(l jobs.Loss, then func(error)) {
 	c.stamped(func(stamp jobs.Micros) call {
 		m := model.Loss{Loss: l, Sent: stamp}
-		return call{"lose", func(z *model.Zone, now jobs.Micros) any {
+		return call{kind: "lose", do: func(z *model.Zone, now jobs.Micros) any {
 			if _, stale := z.Lose(now, m); stale {
 				return model.Stale
 			}
@@ -339,7 +345,7 @@ func (c *client) stamped(f func(jobs.Micros) call, status func(any) string, then
 	tries := 0
 	var try func()
 	try = func() {
-		stamp := c.clock.at(c.now)
+		stamp := c.known.at(c.now)
 		if c.stamp < stamp.Add(time.Minute) {
 			stamp = max(stamp, c.stamp+1)
 		}
@@ -367,7 +373,7 @@ func (c *client) stamped(f func(jobs.Micros) call, status func(any) string, then
 			})
 		})
 	}
-	if c.clock.known {
+	if c.known.known {
 		try()
 		return
 	}
@@ -382,18 +388,18 @@ func (c *client) stamped(f func(jobs.Micros) call, status func(any) string, then
 
 func (c *client) reread(then func(error)) {
 	sent := c.now
-	f := call{"time", func(_ *model.Zone, now jobs.Micros) any { return now }}
+	f := call{kind: "time", do: func(_ *model.Zone, now jobs.Micros) any { return now }}
 	c.script(f, nil, func(v any, err error) {
 		if err != nil {
 			then(err)
 			return
 		}
 		seen := look(v.(jobs.Micros), sent, c.now)
-		if jump := c.clock.jump(seen); jump.Abs() > time.Minute {
+		if jump := c.known.jump(seen); jump.Abs() > time.Minute {
 			c.hello(jump, then)
 			return
 		}
-		c.clock, c.looked = seen, c.now
+		c.known, c.looked = seen, c.now
 		then(nil)
 	})
 }

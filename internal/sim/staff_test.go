@@ -12,39 +12,6 @@ import (
 
 type zone = model.Zone
 
-// plan lists the steps of a task on each host, and their results.
-type plan struct {
-	steps       []stage
-	repeatable  bool
-	disruptive  bool
-	window      bool
-	needs       []string
-	unreachable float64 // chances
-	fails       float64
-}
-
-// stage is a step of a runbook.
-type stage struct {
-	takes, timeout time.Duration
-	expect         time.Duration // that it takes, as far as is known
-	pause          time.Duration // then the job waits so long
-	kind           stageKind
-	tries          int
-}
-
-// stageKind is the kind of a step.
-type stageKind int
-
-const (
-	acting  stageKind = iota
-	looking           // it changes nothing
-	reboot
-)
-
-// safe reports whether running the step twice is harmless: it changes nothing, or detects an
-// earlier run.
-func (s stage) safe() bool { return s.kind != acting }
-
 // The staff are the operators and the server through which they speak. They repeat
 // what was not answered.
 type staff struct {
@@ -72,7 +39,7 @@ func newStaff(w *world) *staff {
 
 // insist repeats a call until it is answered.
 func (s *staff) insist(kind string, f func(*zone, jobs.Micros) any, then func(any)) {
-	s.script(call{kind, f}, func(v any) bool {
+	s.script(call{kind: kind, do: f}, func(v any) bool {
 		switch v := v.(type) {
 		case model.Moved:
 			return v.Status == model.Absent
@@ -94,7 +61,7 @@ func (s *staff) insist(kind string, f func(*zone, jobs.Micros) any, then func(an
 // duty sweeps, and clears groups when somebody has looked at their hosts.
 func (s *staff) duty() {
 	s.after(10*time.Second, s.duty)
-	s.step(jobs.Step{}, func(jobs.Reply, error) {})
+	s.step(jobs.Step{}, nil, func(jobs.Reply, error) {})
 	s.rollOut()
 	for _, name := range sorted(s.redis.zone.Semaphores.Holders) {
 		if _, frozen := s.redis.zone.Semaphores.Holders[name]["frozen"]; frozen && s.chance(0.05) && s.calm(name) {
@@ -130,7 +97,6 @@ func (s *staff) open(id jobs.ID) bool {
 func (s *staff) submit() {
 	id := jobs.NewTaskID(start.Add(s.now).Time(), uint16(len(s.tasks)))
 	p := plan{repeatable: s.chance(0.3), disruptive: s.chance(0.4)}
-	longest := time.Duration(0)
 	for range 1 + s.rnd.IntN(3) {
 		st := stage{takes: s.between(100*time.Millisecond, 40*time.Second), timeout: s.between(20*time.Second, time.Minute)}
 		st.expect = st.takes
@@ -145,11 +111,10 @@ func (s *staff) submit() {
 		case s.chance(0.3):
 			st.tries = 2 + s.rnd.IntN(2)
 		}
-		if s.chance(0.2) {
-			st.pause = s.between(time.Second, time.Minute)
-		}
 		p.steps = append(p.steps, st)
-		longest = max(longest, st.timeout)
+		if s.chance(0.2) {
+			p.steps = append(p.steps, stage{kind: waiting, pause: s.between(time.Second, time.Minute)})
+		}
 	}
 	if s.chance(0.3) {
 		p.unreachable, p.fails = 0.1, 0.1
@@ -157,7 +122,7 @@ func (s *staff) submit() {
 	p.window = s.chance(0.3)
 	if s.chance(0.15) {
 		for i := range p.steps {
-			if p.steps[i].kind == reboot {
+			if k := p.steps[i].kind; k == reboot || k == waiting {
 				continue
 			}
 			p.steps[i].takes = 2 * time.Minute // cut off at its bound, close to the end of its lock
@@ -166,8 +131,7 @@ func (s *staff) submit() {
 	if s.chance(0.2) {
 		p.needs = []string{"lab"}
 	}
-	spec := jobs.Spec{Timeout: jobs.AttemptTimeout(longest), Expire: 8 * time.Hour, Inventory: "v1",
-		Repeatable: p.repeatable, Terms: jobs.Terms{Disruptive: p.disruptive}, Needs: p.needs}
+	spec := p.spec()
 	if s.chance(0.2) {
 		spec.Expire = s.between(20*time.Second, 5*time.Minute)
 	}
@@ -229,7 +193,7 @@ func (s *staff) put(p model.Put, try int) {
 func traits(z *zone, hosts map[string]*host) {
 	all := map[string]model.Traits{}
 	for name, h := range hosts {
-		all[name] = model.Traits{Customer: "acme", Group: h.group, Limits: h.limits}
+		all[name] = model.Traits{Customer: customer, Group: h.group, Limits: h.limits}
 	}
 	z.Traits["v1"] = all
 }

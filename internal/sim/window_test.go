@@ -8,26 +8,24 @@ import (
 	"muster/jobs"
 	"muster/jobs/model"
 	"muster/windows"
+	"muster/worker/agreed"
 )
 
-// The numbers of package worker.
 const (
-	agreedMax   = 2 * time.Second
-	doubtDelay  = 15 * time.Second
-	closedDelay = 5 * time.Minute
-	callMax     = 3 * time.Second // to connect
+	customer = "acme" // of all hosts
+	runbook  = "exec" // of all tasks
 )
 
-// agreed and agreedFrozen are what is in force: a window each ten minutes that is hardly
+// book and bookFrozen are what is in force: a window each ten minutes that is hardly
 // longer than the longest job, which stops behind its step when it is over.
-var agreed, agreedFrozen = timetable(), timetable(windows.FreezeOrder{Name: "storm",
+var book, bookFrozen = timetable(), timetable(windows.FreezeOrder{Name: "storm",
 	Level: "everyone", From: start.Time().Add(-time.Hour), Reason: "a storm", By: "carol"})
 
 func timetable(freezes ...windows.FreezeOrder) *windows.Book {
 	text := "windows:\n"
 	for minute := 0; minute < 60; minute += 10 {
-		text += fmt.Sprintf(`- {name: at-%d, customer: acme, zone: UTC, start: "%[1]d * * * *", `+
-			"length: 2m10s, cutoff: 10s, approval: none, at_end: stop_at_safe_point}\n", minute)
+		text += fmt.Sprintf(`- {name: at-%d, customer: %[2]s, zone: UTC, start: "%[1]d * * * *", `+
+			"length: 2m10s, cutoff: 10s, approval: none, at_end: stop_at_safe_point}\n", minute, customer)
 	}
 	t := windows.Timetable{Version: 1, Files: []windows.File{{Name: "w.yaml", Content: text}},
 		Freezes: freezes}
@@ -38,94 +36,47 @@ func timetable(freezes ...windows.FreezeOrder) *windows.Book {
 	return b
 }
 
+// parts and partsFrozen are the same, as workers read it.
+var parts, partsFrozen = excerpts(book), excerpts(bookFrozen)
+
+func excerpts(b *windows.Book) map[string]*windows.Excerpt {
+	texts, err := b.Excerpts()
+	if err != nil {
+		panic(err)
+	}
+	all := map[string]*windows.Excerpt{}
+	for scope, text := range texts {
+		if all[scope], err = windows.ReadExcerpt(text); err != nil {
+			panic(err)
+		}
+	}
+	return all
+}
+
 func placeOf(h *host) windows.Place {
-	return windows.Place{Host: h.name, Group: h.group, Customer: "acme"}
+	return windows.Place{Host: h.name, Group: h.group, Customer: customer}
 }
 
-// agreement is the answer of Redis to a question for the timetable.
+// An agreement is what Redis knows of windows.
 type agreement struct {
-	book *windows.Book // nil: nothing is agreed
-	now  jobs.Micros
+	version int64 // 0: nothing is agreed
+	parts   map[string]*windows.Excerpt
 }
 
-// admitted asks what is agreed before the host is called, unless something of the job has
-// begun, or may have.
-func (a *attempt) admitted(then func()) {
-	m := a.mind
-	if !a.spec.window || a.grant.Mode == jobs.ModeLost || m.MayHaveRun || m.Disturbed || m.Probe != nil {
-		then()
-		return
-	}
-	a.rule(then, a.deferred)
-}
-
-// ruled asks the same before a step, as package worker does.
-func (a *attempt) ruled(then func()) {
-	may := recall(a.grant.Saved).MayHaveRun || a.grant.Mode == jobs.ModeLost
-	if !a.spec.window || a.stage().kind == looking && !(may && a.step == 0) {
-		then()
-		return
-	}
-	a.rule(then, a.deferred)
-}
-
-// rule asks whether the step may start. If not, it says how soon that is to be asked again, or
-// until when it must not.
-func (a *attempt) rule(then func(), not func(soon time.Duration, until time.Time)) {
-	a.asked = a.now
-	f := func(_ *zone, now jobs.Micros) any { return agreement{a.redis.agreed, now} }
-	a.script(call{"timetable", f}, nil, func(v any, err error) {
-		r, _ := v.(agreement)
-		if a.gone() {
-			return
+// left returns the expected rest of a job: its estimate, less the time for which its attempt has worked.
+func (h *host) left(e *entry) time.Duration {
+	began := h.now
+	for _, x := range h.log {
+		if x.token == e.token {
+			began = min(began, x.from)
 		}
-		now := r.now.Add(a.now - a.asked)
-		skew := start.Add(a.now).Sub(now)
-		switch {
-		case err != nil, a.now-a.asked > agreedMax, skew.Abs() > jobs.SkewMax:
-			not(doubtDelay, time.Time{})
-			return
-		case r.book == nil:
-			not(closedDelay, time.Time{})
-			return
-		}
-		w := windows.Work{Window: true, Runbook: "exec", Estimate: a.spec.left(a.step)}
-		if a.mind.Disturbed {
-			w.Override = "it runs"
-		}
-		v2 := r.book.Admit(placeOf(a.hosts[a.grant.Job.Host()]), now.Time(), w)
-		switch {
-		case v2.OK:
-			then()
-		case v2.Next.IsZero():
-			not(closedDelay, time.Time{})
-		default:
-			not(0, v2.Next)
-		}
-	})
-}
-
-// left returns the expected time of the steps from one on.
-func (p plan) left(step int) (sum time.Duration) {
-	for _, s := range p.steps[step:] {
-		sum += s.expect
 	}
-	return sum
-}
-
-// deferred gives the job back until it may begin, or go on.
-func (a *attempt) deferred(soon time.Duration, until time.Time) {
-	r := a.say(jobs.KindDefer)
-	r.Delay, r.Release = soon, !a.mind.Disturbed && a.mind.Probe == nil && !a.mayHaveRun()
-	if !until.IsZero() {
-		r.Until = jobs.MicrosOf(until)
-	}
-	a.over(&r)
+	return max(e.expects()-(h.now-began), 0)
 }
 
 // window judges a step of a task that needs one by the true time. The clock of Redis may
 // be as far from it as workers let it.
-func (h *host) window(e entry) {
+func (h *host) window(e *entry) {
 	if e.kind == looking && e.step > 0 {
 		return
 	}
@@ -134,18 +85,18 @@ func (h *host) window(e entry) {
 	if e.kind == looking { // it was asked before the host was called; who sleeps then looks later
 		asked = start.Add(e.asked).Time()
 	}
-	w := windows.Work{Window: true, Runbook: "exec", Override: "the freeze is judged below"}
-	open := agreed.Openings(placeOf(h), asked.Add(-jobs.SkewMax), w, 1)
+	w := windows.Work{Window: true, Runbook: runbook, Override: "the freeze is judged below"}
+	open := book.Openings(placeOf(h), asked.Add(-jobs.SkewMax), w, 1)
 	if len(open) == 0 || open[0].Start.After(at.Add(jobs.SkewMax)) ||
 		!asked.Before(open[0].Cutoff.Add(jobs.SkewMax)) ||
-		asked.Add(e.left(e.step)).After(open[0].End.Add(jobs.SkewMax)) {
+		asked.Add(h.left(e)).After(open[0].End.Add(jobs.SkewMax)) {
 		h.suspect("I4", "%s: %s begins step %d at %s, outside of its window, or too late for it", h.name, e.job, e.step,
 			at.UTC().Format(time.TimeOnly))
 	} else if at.Add(e.to - e.from).After(open[0].End) {
 		h.faults.met("a step runs beyond the end of its window")
 	}
-	first := !slices.ContainsFunc(h.log, func(x entry) bool { return x.job == e.job })
-	if s := h.staff.frozen(); s != 0 && h.now > s+agreedMax && first && e.kind != looking {
+	first := !slices.ContainsFunc(h.log, func(x *entry) bool { return x.job == e.job })
+	if s := h.staff.frozen(); s != 0 && h.now > s+agreed.AgeMax && first && e.kind != looking {
 		h.suspect("I4", "%s: %s begins %s after a freeze was ordered", h.name, e.job, h.now-s)
 	}
 }
@@ -184,17 +135,17 @@ func (s *staff) freeze(lasts time.Duration) {
 // arrange writes the timetable down as people want it.
 func (s *staff) arrange(then func()) {
 	s.insist("agree", func(*zone, jobs.Micros) any {
-		s.redis.agreed = s.wanted()
+		s.redis.agreed = agreement{s.redis.agreed.version + 1, s.wanted()}
 		return nil
 	}, func(any) { then() })
 }
 
 // wanted is the timetable as people want it to be now.
-func (s *staff) wanted() *windows.Book {
+func (s *staff) wanted() map[string]*windows.Excerpt {
 	if len(s.freezes) > 0 {
-		return agreedFrozen
+		return partsFrozen
 	}
-	return agreed
+	return parts
 }
 
 // frozen is since when nothing may begin, by what was answered; 0: it may.

@@ -3,7 +3,9 @@ package sim
 import (
 	"container/heap"
 	"fmt"
+	"hash"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"muster/jobs"
@@ -16,6 +18,7 @@ type world struct {
 	now    time.Duration // true time, as the boot clocks of all machines show it
 	events queue
 	n      int // events so far
+	bubble
 
 	redis  *server
 	hosts  map[string]*host
@@ -23,8 +26,9 @@ type world struct {
 	staff  *staff
 	faults faults
 
-	trace []string // the last of what happened
-	wrong string   // the first promise that was broken
+	trace []string    // the last of what happened
+	story hash.Hash64 // of all that happened
+	wrong string      // the first promise that was broken
 }
 
 // event is something that happens at an instant.
@@ -53,16 +57,6 @@ func (w *world) in(d time.Duration, do func()) {
 	heap.Push(&w.events, event{w.now + d, w.n, do})
 }
 
-// run lets things happen until then, or until a promise is broken.
-func (w *world) run(until time.Duration) {
-	for len(w.events) > 0 && w.wrong == "" && w.events[0].at <= until {
-		e := heap.Pop(&w.events).(event)
-		w.now = e.at
-		e.do()
-	}
-	w.now = max(w.now, until)
-}
-
 const traceMax = 400
 
 // say adds a line to the trace.
@@ -70,7 +64,9 @@ func (w *world) say(format string, args ...any) {
 	if len(w.trace) == traceMax {
 		w.trace = w.trace[1:]
 	}
-	w.trace = append(w.trace, fmt.Sprintf("%12s ", w.now)+fmt.Sprintf(format, args...))
+	line := fmt.Sprintf("%12s ", w.now) + fmt.Sprintf(format, args...)
+	w.trace = append(w.trace, line)
+	fmt.Fprintln(w.story, line)
 }
 
 // broken notes that a promise was broken.
@@ -97,6 +93,10 @@ type process struct {
 
 	kills fault  // what may strike it behind a call
 	dies  func() // and how it ends then; nil: it does not
+	gone  func() // ends its goroutines; nil: it has none
+
+	since atomic.Int64 // stopped since then, in ns; 0: it is not stopped
+	looks atomic.Int64 // at the clock, since then
 }
 
 // then does something in the process, when it runs.
@@ -113,14 +113,30 @@ func (p *process) then(do func()) {
 // after does something in the process after d.
 func (p *process) after(d time.Duration, do func()) { p.in(d, func() { p.then(do) }) }
 
+// clock is the boot clock as the goroutines of the process see it. It stands still while the process
+// is stopped, as if nobody looked. It must not stand still for ever: a goroutine whose timer comes
+// would set that anew, and wait for no time at all.
+func (p *process) clock() time.Duration {
+	now, since := p.boot(), time.Duration(p.since.Load())
+	if since == 0 {
+		return now
+	}
+	return min(now, since+time.Duration(p.looks.Add(1))*lookTime)
+}
+
+const lookTime = 10 * time.Microsecond
+
 // stop is SIGSTOP, and SIGCONT after d.
 func (p *process) stop(d time.Duration) {
 	if p.dead || p.stopped {
 		return
 	}
 	p.stopped = true
+	p.looks.Store(0)
+	p.since.Store(int64(p.now))
 	p.in(d, func() {
 		p.stopped = false
+		p.since.Store(0)
 		pending := p.pending
 		p.pending = nil
 		for _, do := range pending {
@@ -129,7 +145,12 @@ func (p *process) stop(d time.Duration) {
 	})
 }
 
-func (p *process) kill() { p.dead, p.pending = true, nil }
+func (p *process) kill() {
+	p.dead, p.pending = true, nil
+	if p.gone != nil {
+		p.gone()
+	}
+}
 
 // start of the pretended time as Redis' clock shows it.
 const start = jobs.Micros(1_760_000_000_000_000)
