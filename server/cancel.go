@@ -41,7 +41,7 @@ func (s submitRoutes) cancel(ctx context.Context, in *cancelInput) (*cancelOutpu
 		did, err = s.cancels.Cancel(ctx, id, g.Note())
 	}
 	if err != nil {
-		return nil, s.find.gone(ctx, id, err)
+		return nil, s.find.Gone(ctx, id, err)
 	}
 	web.LogOrder(s.log, "task cancelled", g, "task", id, "jobs", len(list), "ended", did.Ended,
 		"running", did.Running)

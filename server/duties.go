@@ -12,6 +12,7 @@ import (
 	"muster/server/election"
 	"muster/server/historian"
 	"muster/server/intake"
+	"muster/server/tasks"
 	"muster/windows"
 )
 
@@ -70,7 +71,7 @@ func newTend(s *Server) *duties.Tend {
 		Excerpts: q.Hub.Times.Excerpts,
 		Blobs:    q.Blobs.Care, Grace: s.cfg.Blobs.Grace, Log: s.log,
 		Facts: &duties.Facts{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Store: q.Hub.Facts,
-			Outputs: groupReader{q.Read.Outputs, s.stock}.outputs, Stock: inForce(s),
+			Outputs: tasks.Groups{Said: q.Read.Outputs, Stock: s.stock}.Outputs, Stock: inForce(s),
 			Parts: intake.PartsKept, Log: s.log, Now: s.clock},
 		Moves: &duties.Mover{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Moves: q.Hub.Moves,
 			Estimates: q.Hub.Estimates, Cancels: q.Submit.Cancels, Log: s.log, Now: s.clock,

@@ -55,10 +55,4 @@ func (s *Server) Fix(now func() time.Time, chance func() uint16) {
 }
 
 // Streams is how many streams of events are open.
-func (s *Server) Streams() int { return int(s.streams.count.Load()) }
-
-// RoundTrip reads the place of a stream and writes it again.
-func RoundTrip(text string) (string, error) {
-	at, err := parsePositions(text)
-	return at.String(), err
-}
+func (s *Server) Streams() int { return int(s.streams.Open()) }

@@ -41,7 +41,7 @@ func (s submitRoutes) retry(ctx context.Context, in *retryInput) (*retryOutput, 
 	a, err := s.intake.retries.Retry(ctx, intake.RetryAsk{Of: of, Body: b, Operator: g.Name,
 		Proven: g.Proven})
 	if err != nil {
-		return nil, s.find.gone(ctx, of, err)
+		return nil, s.find.Gone(ctx, of, err)
 	}
 	out := &retryOutput{http.StatusOK, a.Retried}
 	switch {
@@ -63,7 +63,7 @@ func (s submitRoutes) showEarlier(ctx context.Context, out *api.Retried) {
 		return
 	}
 	out.Task, out.State = out.Earlier[0].Task, jobs.TaskSubmitting
-	if t, _, err := s.find.task(ctx, out.Task); err == nil {
+	if t, _, err := s.find.Task(ctx, out.Task); err == nil {
 		out.TaskInfo = t
 	}
 }

@@ -21,7 +21,8 @@ type (
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 		Body *api.NextRequest
 	}
-	rolledOutput struct{ Body jobs.Rolled }
+	rolledOutput   struct{ Body jobs.Rolled }
+	rolloutsOutput struct{ Body api.TaskList }
 )
 
 // rollRoutes answers what is asked and ordered about tasks that go out by a rule or in waves.
@@ -40,7 +41,7 @@ func (s rollRoutes) Routes(api huma.API) {
 }
 
 // rollouts answers GET /v1/rollouts.
-func (s rollRoutes) rollouts(ctx context.Context, _ *web.Nothing) (*tasksOutput, error) {
+func (s rollRoutes) rollouts(ctx context.Context, _ *web.Nothing) (*rolloutsOutput, error) {
 	ids, err := s.queue.Orders.Rollouts.Rollouts(ctx)
 	if err != nil {
 		return nil, web.Problem(err)
@@ -58,7 +59,7 @@ func (s rollRoutes) rollouts(ctx context.Context, _ *web.Nothing) (*tasksOutput,
 			list = append(list, t)
 		}
 	}
-	return &tasksOutput{api.TaskList{Tasks: list}}, nil
+	return &rolloutsOutput{api.TaskList{Tasks: list}}, nil
 }
 
 // stopRollout lets no further job of a task begin.

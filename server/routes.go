@@ -17,6 +17,7 @@ import (
 
 	"muster/jobs"
 	"muster/server/calendar"
+	"muster/server/tasks"
 	"muster/server/web"
 )
 
@@ -61,21 +62,24 @@ func (instant) Schema(huma.Registry) *huma.Schema {
 
 // register names every route, each with the rest of its resource.
 func (s *Server) register(api huma.API) {
-	why, whole, find := newWaits(s), s.agreed.whole, finder{s.queue.Read, s.history}
-	until := web.Waiter{Stopping: s.stopping}
+	why, whole, find := newWaits(s), s.agreed.whole, tasks.Finder{Tasks: s.queue.Read.Tasks,
+		Jobs:    s.queue.Read.Jobs,
+		History: s.history}
+	reads, until := readsOf(s.queue), web.Waiter{Stopping: s.stopping}
 	chains := chainRoutes{s.chainDuty, s.queue.Hub.Chains, s.queue.Hub.ChainDuty, s.queue.Read.Tasks,
 		until, s.log}
 	submits := submitRoutes{s.intake, find, chains, s.queue.Submit.Cancels, s.meters, s.log}
 	hosts := stockRoutes{s.stock, s.look, s.queue.Read.Waits}
 	pauses := pauseRoutes{s.queue, s.stock, s.agreed}
-	groups := groupReader{s.queue.Read.Outputs, s.stock}
+	groups := tasks.Groups{Said: s.queue.Read.Outputs, Stock: s.stock}
 	for _, one := range []interface{ Routes(huma.API) }{
 		submits,
-		taskRoutes{find, until, why, s.stock},
-		tellRoutes{s.streams, find, groups, why},
-		jobRoutes{find, until, why, s.stock, s.queue.Orders.Asks, s.log},
+		tasks.TaskRoutes{Reads: reads, Find: find, Until: until, Why: why, Stock: s.stock},
+		tasks.FollowRoutes{Reads: reads, Streams: s.streams, Find: find, Groups: groups, Why: why},
+		tasks.JobRoutes{Reads: reads, Find: find, Until: until, Why: why, Stock: s.stock,
+			Asks: s.queue.Orders.Asks, Log: s.log},
 		chains,
-		switchRoutes{s.queue, s.stock, s.log, whole, find.gone, pauses.standing},
+		switchRoutes{s.queue, s.stock, s.log, whole, find.Gone, pauses.standing},
 		pauses,
 		rollRoutes{s.queue, s.log},
 		gateRoutes{s.queue, s.log, hosts.hostsOn},
@@ -91,7 +95,7 @@ func (s *Server) register(api huma.API) {
 			Whole: whole},
 		scheduleRoutes{s.queue.Hub, submits, s.catalog.Load, s.log, whole},
 		s.agreed,
-		historyRoutes{find, s.stock, s.log},
+		tasks.HistoryRoutes{Reads: reads, Find: find, Stock: s.stock, Log: s.log},
 		planRoutes{s.intake, s.history, s.log, s.clock, func() uint16 { return s.chance() }},
 		nodeRoutes{s.queue, s.stock, why, s.log},
 		runbookRoutes{s.catalog.Load},
@@ -102,6 +106,12 @@ func (s *Server) register(api huma.API) {
 	} {
 		one.Routes(api)
 	}
+}
+
+// readsOf returns the handles that show tasks and jobs.
+func readsOf(q Stores) tasks.Reads {
+	return tasks.Reads{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Outputs: q.Read.Outputs,
+		Events: q.Read.Zones}
 }
 
 // wellbeing returns the part of the server that says how it is.

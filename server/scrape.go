@@ -14,6 +14,7 @@ import (
 	"muster/server/historian"
 	"muster/server/metrics"
 	"muster/server/stock"
+	"muster/server/tasks"
 	"muster/server/web"
 )
 
@@ -26,7 +27,7 @@ type scraper struct {
 	stock   *stock.Store
 	history *history.Store // nil: none
 	trouble *historian.Trouble
-	streams *streams
+	streams *tasks.Streams
 	meters  *metrics.Meters
 }
 
@@ -45,7 +46,7 @@ func (s scraper) Routes(api huma.API) {
 func (s scraper) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), scrapeTimeout)
 	defer cancel()
-	now := metrics.State{Hosts: -1, Refused: s.stock.Refused(), Streams: s.streams.count.Load()}
+	now := metrics.State{Hosts: -1, Refused: s.stock.Refused(), Streams: s.streams.Open()}
 	if stock, err := s.stock.Get(); err == nil {
 		now.Hosts = stock.Len()
 	}

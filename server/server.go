@@ -22,6 +22,7 @@ import (
 	"muster/server/historian"
 	"muster/server/metrics"
 	"muster/server/stock"
+	"muster/server/tasks"
 	"muster/server/web"
 )
 
@@ -58,7 +59,7 @@ type Server struct {
 	hostbook
 	calendar *calendar.Calendar
 	meters   *metrics.Meters
-	streams  *streams
+	streams  *tasks.Streams
 	handler  http.Handler
 	now      func() time.Time
 	chance   func() uint16
@@ -116,7 +117,8 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.agreed = &agreement{kept: d.Queue.Hub.Agreed, history: d.History, log: d.Log, now: s.clock}
 	s.calendar = &calendar.Calendar{Times: d.Queue.Hub.Times.Texts, Stock: s.stock,
 		Catalog: s.catalog.Load, Now: s.clock}
-	s.streams = &streams{queue: d.Queue, until: web.Waiter{Stopping: s.stopping}, now: s.clock}
+	s.streams = &tasks.Streams{Reads: readsOf(d.Queue), Zones: d.Queue.Conn,
+		Until: web.Waiter{Stopping: s.stopping}, Now: s.clock}
 	s.intake = newRequests(s, d)
 	s.tend, s.chainDuty = newTend(s), newChains(s)
 	s.catalog.Store(d.Catalog)

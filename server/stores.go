@@ -12,6 +12,7 @@ import (
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/stock"
+	"muster/server/tasks"
 )
 
 // Stores is what a server needs of the queue: handles, each of which is some of its methods.
@@ -39,7 +40,7 @@ type Reads struct {
 	Tasks   Tasks
 	Jobs    Jobs
 	Waits   Waits
-	Outputs Outputs
+	Outputs tasks.Outputs
 	Zones   Zones
 	Groups  Groups
 }
@@ -52,7 +53,7 @@ type Orders struct {
 	Exclusion Exclusion
 	Rollouts  Rollouts
 	Waves     duties.Openings
-	Asks      Asking
+	Asks      tasks.Asking
 }
 
 // Entries are the handles that put tasks into the queue, and end what of them has not begun.
@@ -151,13 +152,6 @@ type Jobs interface {
 type Waits interface {
 	Deferred(ctx context.Context, zone string) ([]jobs.JobInfo, bool, error)
 	HostWork(ctx context.Context, zone, host string, tasks int) (jobs.HostWork, error)
-}
-
-// Outputs reads what hosts said.
-type Outputs interface {
-	Outputs(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]jobs.Output, error)
-	Listen(ctx context.Context, zone string, list map[jobs.ID]*read.Heard) (
-		map[jobs.ID]jobs.Output, error)
 }
 
 // Zones reads what waits in a zone, and what happened there.

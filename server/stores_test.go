@@ -6,6 +6,7 @@ import (
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/stock"
+	"muster/server/tasks"
 )
 
 // everything has all methods of all handles, as the queue of a test has.
@@ -14,7 +15,7 @@ type everything interface {
 	server.Tasks
 	server.Jobs
 	server.Waits
-	server.Outputs
+	tasks.Outputs
 	server.Zones
 	server.Groups
 	server.Switches
@@ -23,7 +24,7 @@ type everything interface {
 	server.Exclusion
 	server.Rollouts
 	duties.Openings
-	server.Asking
+	tasks.Asking
 	server.Submits
 	server.Cancels
 	server.Retrying

@@ -13,6 +13,7 @@ import (
 	"muster/server/duties"
 	"muster/server/intake"
 	"muster/server/metrics"
+	"muster/server/tasks"
 	"muster/server/web"
 )
 
@@ -40,7 +41,7 @@ type submitOutput struct {
 // submitRoutes takes tasks, does jobs of tasks again, and cancels them.
 type submitRoutes struct {
 	intake  requests
-	find    finder
+	find    tasks.Finder
 	chains  chainRoutes
 	cancels Cancels
 	meters  *metrics.Meters

@@ -1,4 +1,4 @@
-package server
+package tasks
 
 import (
 	"context"
@@ -20,10 +20,10 @@ type (
 	summaryOutput struct{ Body api.Summary }
 )
 
-// summary folds the jobs of a task that have ended. It reads every output once and
-// keeps only its hash, and an excerpt of each group.
-func (s tellRoutes) summary(ctx context.Context, in *summaryInput) (*summaryOutput, error) {
-	t, past, err := s.find.at(ctx, in.Task)
+// summary folds the jobs of a task that have ended. It reads every output once, and keeps only its
+// hash and an excerpt of each group.
+func (s FollowRoutes) summary(ctx context.Context, in *summaryInput) (*summaryOutput, error) {
+	t, past, err := s.Find.At(ctx, in.Task)
 	if err != nil {
 		return nil, err
 	}
@@ -35,9 +35,9 @@ func (s tellRoutes) summary(ctx context.Context, in *summaryInput) (*summaryOutp
 		return &summaryOutput{sum}, nil
 	}
 	f := fold.New(in.Excerpt)
-	gates, later := 0, s.why.Awaits(ctx)
-	waiting := s.why.Lacks(later)
-	err = s.find.read.Jobs.EachJob(ctx, t.Task, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
+	gates, later := 0, s.Why.Awaits(ctx)
+	waiting := s.Why.Lacks(later)
+	err = s.Reads.Jobs.EachJob(ctx, t.Task, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if j.Gate != nil && j.Gate.Answer == "" {
 				gates++
@@ -48,12 +48,12 @@ func (s tellRoutes) summary(ctx context.Context, in *summaryInput) (*summaryOutp
 		}
 		ended := slices.DeleteFunc(chunk, func(j jobs.JobInfo) bool { return j.State != jobs.Ended })
 		for part := range slices.Chunk(ended, fold.OutputsMax) {
-			outputs, err := s.groups.outputs(ctx, t.Zones, ids(part))
+			outputs, err := s.Groups.Outputs(ctx, t.Zones, ids(part))
 			if err != nil {
 				return err
 			}
 			for _, j := range part {
-				f.Add(j, outputs[j.ID], s.groups.stock.Address(j.Host))
+				f.Add(j, outputs[j.ID], s.Groups.Stock.Address(j.Host))
 			}
 		}
 		return nil
@@ -61,7 +61,7 @@ func (s tellRoutes) summary(ctx context.Context, in *summaryInput) (*summaryOutp
 	if err != nil {
 		return nil, web.Problem(err)
 	}
-	groups, err := s.groups.show(ctx, t.Zones, f)
+	groups, err := s.Groups.Show(ctx, t.Zones, f)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -70,45 +70,45 @@ func (s tellRoutes) summary(ctx context.Context, in *summaryInput) (*summaryOutp
 }
 
 // pastSummary folds the jobs of a task that history has.
-func (s tellRoutes) pastSummary(ctx context.Context, t jobs.TaskInfo, excerpt int) (api.Summary,
+func (s FollowRoutes) pastSummary(ctx context.Context, t jobs.TaskInfo, excerpt int) (api.Summary,
 	error) {
-	list, err := s.find.pastJobs(ctx, t.Task)
+	list, err := s.Find.PastJobs(ctx, t.Task)
 	if err != nil {
 		return api.Summary{}, err
 	}
 	f := fold.New(excerpt)
 	for _, j := range list {
-		said, err := s.find.history.Output(ctx, j.ID)
+		said, err := s.Find.History.Output(ctx, j.ID)
 		if err != nil {
 			return api.Summary{}, err
 		}
-		f.Add(j, said, s.groups.stock.Address(j.Host))
+		f.Add(j, said, s.Groups.Stock.Address(j.Host))
 	}
-	groups, err := s.groups.show(ctx, nil, f)
+	groups, err := s.Groups.Show(ctx, nil, f)
 	return api.Summary{Task: t, Groups: groups}, err
 }
 
-// groupReader reads the outputs that a summary compares and shows.
-type groupReader struct {
-	said  Outputs
-	stock *stock.Store
+// Groups reads the outputs that a summary compares.
+type Groups struct {
+	Said  Outputs
+	Stock *stock.Store
 }
 
-// show shows the biggest groups of a folder, and one for the rest.
-func (s groupReader) show(ctx context.Context, zones []string, f *fold.Folder) ([]api.Alike,
+// Show returns the biggest groups of a folder, and one for the rest.
+func (s Groups) Show(ctx context.Context, zones []string, f *fold.Folder) ([]api.Alike,
 	error) {
 	return f.Groups(fold.GroupsMax, func(missing []jobs.ID) (map[jobs.ID][]byte, error) {
-		return s.outputs(ctx, zones, missing)
+		return s.Outputs(ctx, zones, missing)
 	})
 }
 
-// outputs reads what the hosts of some jobs said, as it is compared. A job does not tell its zone,
-// and a look where there is nothing costs little.
-func (s groupReader) outputs(ctx context.Context, zones []string,
+// Outputs returns the outputs of some jobs without the lines of muster. A job does not name its
+// zone, and a look at a zone without it costs little.
+func (s Groups) Outputs(ctx context.Context, zones []string,
 	list []jobs.ID) (map[jobs.ID][]byte, error) {
 	all := make(map[jobs.ID][]byte, len(list))
 	for _, zone := range zones {
-		some, err := s.said.Outputs(ctx, zone, list)
+		some, err := s.Said.Outputs(ctx, zone, list)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package server
+package tasks
 
 import (
 	"context"
@@ -16,15 +16,15 @@ type (
 )
 
 // waits answers GET /v1/tasks/{task}/waits.
-func (s taskRoutes) waits(ctx context.Context, in *lacksInput) (*lacksOutput, error) {
-	t, past, err := s.find.at(ctx, in.Task)
+func (s TaskRoutes) waits(ctx context.Context, in *lacksInput) (*lacksOutput, error) {
+	t, past, err := s.Find.At(ctx, in.Task)
 	if err != nil {
 		return nil, err
 	}
-	later := s.why.Awaits(ctx)
-	l := s.why.Lacks(later)
+	later := s.Why.Awaits(ctx)
+	l := s.Why.Lacks(later)
 	if !past && t.State != jobs.TaskEnded {
-		err := s.find.read.Jobs.EachJob(ctx, t.Task, 0, web.JobsMax, func(list []jobs.JobInfo) error {
+		err := s.Reads.Jobs.EachJob(ctx, t.Task, 0, web.JobsMax, func(list []jobs.JobInfo) error {
 			if err := later.Add(ctx, t, list); err != nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-package server
+package tasks
 
 import (
 	"context"
@@ -15,17 +15,19 @@ import (
 	"muster/server/web"
 )
 
-// jobRoutes answers questions about one job.
-type jobRoutes struct {
-	find  finder
-	until web.Waiter
-	why   *waits.Reader
-	stock *stock.Store
-	asks  Asking
-	log   hclog.Logger
+// JobRoutes answers questions about one job.
+type JobRoutes struct {
+	Reads Reads
+	Find  Finder
+	Until web.Waiter
+	Why   *waits.Reader
+	Stock *stock.Store
+	Asks  Asking
+	Log   hclog.Logger
 }
 
-func (s jobRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s JobRoutes) Routes(api huma.API) {
 	const job = "/v1/jobs/{job}"
 	huma.Register(api, web.Get(job, "Show a job"), s.job)
 	huma.Register(api, web.Post(job+"/ask", "Ask the host how a job ended that ended unknown"), s.ask)
@@ -33,28 +35,28 @@ func (s jobRoutes) Routes(api huma.API) {
 		"What the host said, byte for byte"), "application/octet-stream"), s.output)
 }
 
-func (s jobRoutes) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
+func (s JobRoutes) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	id, err := jobs.ParseID(in.Job)
 	if err != nil {
 		return nil, web.Refusal(web.Mistakes("path.job", err))
 	}
-	j, err := s.find.read.Jobs.Job(ctx, id)
+	j, err := s.Reads.Jobs.Job(ctx, id)
 	if err != nil {
-		if j, err = s.find.orPast(ctx, id, err); err != nil {
-			return nil, s.find.gone(ctx, id.Task(), err)
+		if j, err = s.Find.OrPast(ctx, id, err); err != nil {
+			return nil, s.Find.Gone(ctx, id.Task(), err)
 		}
 	}
-	j.HostLeft = s.stock.HasLeft(j)
-	if j, err = s.why.Explained(ctx, j); err != nil {
+	j.HostLeft = s.Stock.HasLeft(j)
+	if j, err = s.Why.Explained(ctx, j); err != nil {
 		return nil, web.Problem(err)
 	}
 	out := &jobOutput{api.JobDetail{JobInfo: j}}
-	t, past, err := s.find.task(ctx, id.Task())
+	t, past, err := s.Find.Task(ctx, id.Task())
 	switch {
 	case err == nil:
 		out.Body.Of = ofTask(t)
 		if !past {
-			out.Body.Awaits, err = s.why.AwaitedBy(ctx, t, j)
+			out.Body.Awaits, err = s.Why.AwaitedBy(ctx, t, j)
 		}
 		if err != nil {
 			return nil, web.Problem(err)

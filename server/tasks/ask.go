@@ -1,4 +1,4 @@
-package server
+package tasks
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"muster/server/web"
 )
 
-// Asking orders that hosts are asked how jobs ended.
+// Asking orders a worker to ask a host how a job ended.
 type Asking interface {
 	OrderAsk(ctx context.Context, id jobs.ID, note string) (jobs.AskOrdered, error)
 }
@@ -25,35 +25,35 @@ type (
 	askOutput struct{ Body jobs.AskOrdered }
 )
 
-// ask orders that the host of a job which ended unknown is asked how it ended. A worker of the
-// zone does so: servers have no way to the hosts.
-func (s jobRoutes) ask(ctx context.Context, in *askInput) (*askOutput, error) {
+// ask orders a worker of the zone to ask the host of a job that ended unknown how it ended.
+// Servers have no way to the hosts.
+func (s JobRoutes) ask(ctx context.Context, in *askInput) (*askOutput, error) {
 	g, wrong := in.Giver("asked for")
 	id, err := jobs.ParseID(in.Job)
 	if wrong = append(wrong, web.Mistakes("path.job", err)...); len(wrong) > 0 {
 		return nil, web.Refusal(wrong)
 	}
-	did, err := s.asks.OrderAsk(ctx, id, g.Note())
+	did, err := s.Asks.OrderAsk(ctx, id, g.Note())
 	if err != nil {
 		return nil, s.unasked(ctx, id, err)
 	}
-	web.LogOrder(s.log, "host to be asked about a job", g, "job", id, "already", did.Already,
+	web.LogOrder(s.Log, "host to be asked about a job", g, "job", id, "already", did.Already,
 		"known", did.Known)
 	return &askOutput{did}, nil
 }
 
-// unasked says why a host is not asked about a job.
-func (s jobRoutes) unasked(ctx context.Context, id jobs.ID, err error) error {
+// unasked returns the reason why no worker asks a host about a job.
+func (s JobRoutes) unasked(ctx context.Context, id jobs.ID, err error) error {
 	if errors.Is(err, queue.ErrOpen) {
 		return huma.Error409Conflict(fmt.Sprintf("%s: only what ended unknown is asked about", err))
 	}
 	if !errors.Is(err, queue.ErrNotFound) && !errors.Is(err, queue.ErrForgotten) {
 		return web.Problem(err)
 	}
-	j, failed := s.find.orPast(ctx, id, queue.ErrNotFound)
+	j, failed := s.Find.OrPast(ctx, id, queue.ErrNotFound)
 	switch {
 	case failed != nil:
-		return s.find.gone(ctx, id.Task(), queue.ErrNotFound)
+		return s.Find.Gone(ctx, id.Task(), queue.ErrNotFound)
 	case j.Outcome != jobs.Unknown:
 		return huma.Error409Conflict(fmt.Sprintf("job %s ended %s: only what ended unknown is asked "+
 			"about", id, j.Outcome))

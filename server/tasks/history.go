@@ -1,4 +1,4 @@
-package server
+package tasks
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 )
 
 type (
-	// PastFilter picks jobs that have ended. It is exported for the API library, which
-	// looks into no others.
+	// PastFilter picks jobs that have ended. It is exported because the API library reads only
+	// exported structs.
 	PastFilter struct {
 		Customer string `query:"customer"`
 		Host     string `query:"host"`
@@ -45,14 +45,16 @@ type (
 	reportOutput struct{ Body api.Report }
 )
 
-// historyRoutes answers questions about what happened.
-type historyRoutes struct {
-	find  finder
-	stock *stock.Store
-	log   hclog.Logger
+// HistoryRoutes answers questions from history.
+type HistoryRoutes struct {
+	Reads Reads
+	Find  Finder
+	Stock *stock.Store
+	Log   hclog.Logger
 }
 
-func (s historyRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s HistoryRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/history", "List jobs that have ended"), s.past)
 	huma.Register(api, web.Get("/v1/history/state",
 		"Show how far history was written, and what it lacks"),
@@ -67,7 +69,7 @@ func (s historyRoutes) Routes(api huma.API) {
 		s.pastEvents)
 }
 
-// filter reads the conditions, or reports everything that is wrong with them.
+// filter returns the conditions, or all their mistakes.
 func (f PastFilter) filter() (history.Filter, error) {
 	out := history.Filter{Customer: f.Customer, Host: f.Host, Runbook: f.Runbook, Operator: f.Operator,
 		Outcome: jobs.Outcome(f.Outcome)}
@@ -109,15 +111,15 @@ func (f PastFilter) filter() (history.Filter, error) {
 	return out, nil
 }
 
-func (s historyRoutes) past(ctx context.Context, in *pastInput) (*pastOutput, error) {
+func (s HistoryRoutes) past(ctx context.Context, in *pastInput) (*pastOutput, error) {
 	f, err := in.filter()
 	if err != nil {
 		return nil, err
 	}
-	if s.find.history == nil {
+	if s.Find.History == nil {
 		return nil, web.Problem(web.ErrNoHistory)
 	}
-	list, next, err := s.find.history.Jobs(ctx, f, in.Cursor, in.Limit)
+	list, next, err := s.Find.History.Jobs(ctx, f, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -127,34 +129,34 @@ func (s historyRoutes) past(ctx context.Context, in *pastInput) (*pastOutput, er
 	return &pastOutput{api.PastJobs{Jobs: list, Next: next}}, nil
 }
 
-func (s historyRoutes) historyState(ctx context.Context, _ *web.Nothing) (*historyStateOutput,
+func (s HistoryRoutes) historyState(ctx context.Context, _ *web.Nothing) (*historyStateOutput,
 	error) {
-	if s.find.history == nil {
+	if s.Find.History == nil {
 		return nil, web.Problem(web.ErrNoHistory)
 	}
-	out := &historyStateOutput{api.HistoryState{Where: s.find.history.Where()}}
+	out := &historyStateOutput{api.HistoryState{Where: s.Find.History.Where()}}
 	var err error
-	if out.Body.Streams, err = s.find.history.Positions(ctx); err != nil {
+	if out.Body.Streams, err = s.Find.History.Positions(ctx); err != nil {
 		return nil, web.Problem(err)
 	}
-	if out.Body.Gaps, err = s.find.history.Gaps(ctx); err != nil {
+	if out.Body.Gaps, err = s.Find.History.Gaps(ctx); err != nil {
 		return nil, web.Problem(err)
 	}
 	return out, nil
 }
 
-// export answers with all jobs that a filter picks. The first page is read before the
-// answer begins, so that what is wrong then is said as a problem. Whoever gets no last
-// line {"end":true} has not got all.
-func (s historyRoutes) export(ctx context.Context, in *PastFilter) (*huma.StreamResponse, error) {
+// export answers with all jobs that a filter picks. It reads the first page before it begins the
+// answer, so that an error of that page is a problem of RFC 9457. An answer without the last line
+// {"end":true} is not complete.
+func (s HistoryRoutes) export(ctx context.Context, in *PastFilter) (*huma.StreamResponse, error) {
 	f, err := in.filter()
 	if err != nil {
 		return nil, err
 	}
-	if s.find.history == nil {
+	if s.Find.History == nil {
 		return nil, web.Problem(web.ErrNoHistory)
 	}
-	list, next, err := s.find.history.Jobs(ctx, f, "", api.PageMax)
+	list, next, err := s.Find.History.Jobs(ctx, f, "", api.PageMax)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -175,24 +177,24 @@ func (s historyRoutes) export(ctx context.Context, in *PastFilter) (*huma.Stream
 				_ = enc.Encode(map[string]bool{"end": true})
 				return
 			}
-			if list, next, err = s.find.history.Jobs(r.Context(), f, next, api.PageMax); err != nil {
-				s.log.Warn("export of history broke off", "error", err)
+			if list, next, err = s.Find.History.Jobs(r.Context(), f, next, api.PageMax); err != nil {
+				s.Log.Warn("export of history broke off", "error", err)
 				return
 			}
 		}
 	}}, nil
 }
 
-// report tells what became of every host of a task: by Redis, as long as that knows
-// the jobs, else by history.
-func (s historyRoutes) report(ctx context.Context, in *reportInput) (*reportOutput, error) {
-	t, past, err := s.find.at(ctx, in.Task)
+// report answers with the outcome of every host of a task: from Redis, as long as that knows the
+// jobs, else from history.
+func (s HistoryRoutes) report(ctx context.Context, in *reportInput) (*reportOutput, error) {
+	t, past, err := s.Find.At(ctx, in.Task)
 	if err != nil {
 		return nil, err
 	}
 	var r api.Report
 	if past {
-		r, err = s.find.history.Report(ctx, t.Task)
+		r, err = s.Find.History.Report(ctx, t.Task)
 		if t.Forgotten {
 			r = history.NewReport(t, r.Jobs)
 		}
@@ -208,10 +210,10 @@ func (s historyRoutes) report(ctx context.Context, in *reportInput) (*reportOutp
 	return &reportOutput{r}, nil
 }
 
-func (s historyRoutes) presentReport(ctx context.Context, t jobs.TaskInfo) (api.Report, error) {
+func (s HistoryRoutes) presentReport(ctx context.Context, t jobs.TaskInfo) (api.Report, error) {
 	var list []api.PastJob
-	stock := s.stock.Now()
-	err := s.find.read.Jobs.EachJob(ctx, t.Task, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
+	stock := s.Stock.Now()
+	err := s.Reads.Jobs.EachJob(ctx, t.Task, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			one := api.PastJob{JobInfo: j, Runbook: t.Runbook, Operator: t.Operator}
 			if stock != nil {

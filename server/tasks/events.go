@@ -1,4 +1,4 @@
-package server
+package tasks
 
 import (
 	"bytes"
@@ -40,18 +40,18 @@ type eventsInput struct {
 	Last string `header:"Last-Event-ID" doc:"go on behind this event"`
 }
 
-// streams lets clients follow what happens.
-type streams struct {
-	queue Stores
-	until web.Waiter
-	now   func() time.Time
+// Streams lets clients follow what happens.
+type Streams struct {
+	Reads Reads
+	Zones Listing
+	Until web.Waiter
+	Now   func() time.Time
 	count atomic.Int64 // open now
 }
 
-// events answers with everything that happens in all zones, as Server-Sent
-// Events. The id of an event says how far every zone was read, so that a client
-// that comes back with it misses nothing that Redis still has.
-func (s *streams) events(_ context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+// events answers with the events of all zones, as Server-Sent Events. The id of an event has the
+// place in each zone, so that a client which returns with it misses nothing that Redis still has.
+func (s *Streams) events(_ context.Context, in *eventsInput) (*huma.StreamResponse, error) {
 	var wrong []error
 	if in.Task != "" {
 		_, err := jobs.ParseTaskID(in.Task)
@@ -67,8 +67,8 @@ func (s *streams) events(_ context.Context, in *eventsInput) (*huma.StreamRespon
 	})
 }
 
-// open answers with what f writes, if there are not too many streams already.
-func (s *streams) open(f func(ctx context.Context, st *stream) error) (
+// open answers with the text that f writes, or refuses if too many streams are open already.
+func (s *Streams) open(f func(ctx context.Context, st *stream) error) (
 	*huma.StreamResponse, error) {
 	if s.count.Add(1) > streamsMax {
 		s.count.Add(-1)
@@ -83,7 +83,15 @@ func (s *streams) open(f func(ctx context.Context, st *stream) error) (
 	}}, nil
 }
 
-// positions are how far each zone was read.
+// A Listing names the zones.
+type Listing interface {
+	Zones(ctx context.Context) ([]string, error)
+}
+
+// Open returns the number of streams that are open now.
+func (s *Streams) Open() int64 { return s.count.Load() }
+
+// positions has for each zone the place up to which it was read.
 type positions map[string]string
 
 var entryID = regexp.MustCompile(`^[0-9]{1,20}(-[0-9]{1,20})?$`)
@@ -108,7 +116,7 @@ func parsePositions(text string) (positions, error) {
 	return at, nil
 }
 
-// timeOf is when an entry of the events was made.
+// timeOf returns the time at which Redis made an entry of the events.
 func timeOf(id string) time.Time {
 	ms, _, _ := strings.Cut(id, "-")
 	n, err := strconv.ParseInt(ms, 10, 64)
@@ -118,7 +126,7 @@ func timeOf(id string) time.Time {
 	return time.UnixMilli(n)
 }
 
-// String is the id of an event.
+// String returns the id of an event.
 func (p positions) String() string {
 	var parts []string
 	for _, zone := range slices.Sorted(maps.Keys(p)) {
@@ -127,7 +135,7 @@ func (p positions) String() string {
 	return strings.Join(parts, ",")
 }
 
-// stream is one client that listens.
+// A stream is one client that listens.
 type stream struct {
 	w    http.ResponseWriter
 	rc   *http.ResponseController
@@ -140,13 +148,13 @@ type stream struct {
 	broken error     // why nothing can be written any more
 }
 
-// serve tells a client what happens until it or the server goes. Its only
-// errors are those of writing to the client.
-func (s *streams) serve(ctx context.Context, st *stream) error {
+// serve writes the events to a client until the client or the server goes. Its only errors are
+// those of writing.
+func (s *Streams) serve(ctx context.Context, st *stream) error {
 	if err := st.open(); err != nil {
 		return err
 	}
-	spoke := s.now()
+	spoke := s.Now()
 	for {
 		happened, err := s.news(ctx, st)
 		words := happened
@@ -154,16 +162,16 @@ func (s *streams) serve(ctx context.Context, st *stream) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			// The client shall know why it is quiet; it need not come again.
+			// The client learns why it hears nothing, and need not connect again.
 			words = append(words, comment("trouble: "+err.Error())...)
-		case len(words) == 0 && s.now().Sub(spoke) >= heartbeat:
+		case len(words) == 0 && s.Now().Sub(spoke) >= heartbeat:
 			words = comment("alive")
 		}
 		if len(words) > 0 {
 			if err := st.write(words); err != nil {
 				return err
 			}
-			spoke = s.now()
+			spoke = s.Now()
 		}
 		next := streamPoll
 		switch {
@@ -172,16 +180,16 @@ func (s *streams) serve(ctx context.Context, st *stream) error {
 		case st.behind:
 			next = 0
 		}
-		if !s.until.Pause(ctx, next) {
+		if !s.Until.Pause(ctx, next) {
 			return nil
 		}
 	}
 }
 
-// news reads what happened in all zones since the last look. What it returns
-// beside an error did happen and is not read again.
-func (s *streams) news(ctx context.Context, st *stream) ([]byte, error) {
-	zones, err := s.queue.Conn.Zones(ctx)
+// news reads the events of all zones since the last look. The events that it returns beside an
+// error are true, and it does not read them again.
+func (s *Streams) news(ctx context.Context, st *stream) ([]byte, error) {
+	zones, err := s.Zones.Zones(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -205,17 +213,17 @@ func (s *streams) news(ctx context.Context, st *stream) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// newsOf reads what happened in one zone. A zone that came after the stream was
-// opened has no place yet, and is told from its beginning.
-func (s *streams) newsOf(ctx context.Context, zone string, st *stream, b *bytes.Buffer) error {
+// newsOf reads the events of one zone. A zone that is younger than the stream has no place yet, and
+// is read from its beginning.
+func (s *Streams) newsOf(ctx context.Context, zone string, st *stream, b *bytes.Buffer) error {
 	for range streamPages {
-		list, last, err := s.queue.Read.Zones.Events(ctx, zone, st.at[zone], streamPage, 0)
+		list, last, err := s.Reads.Events.Events(ctx, zone, st.at[zone], streamPage, 0)
 		if err != nil {
 			return err
 		}
 		for i, h := range list {
-			// Only the last event of an entry says that the entry was read: who comes
-			// back with an earlier one hears the entry again.
+			// Only the last event of an entry says that the entry was read: a client that
+			// returns with an earlier one gets the entry again.
 			if i+1 == len(list) || list[i+1].ID != h.ID {
 				st.at[zone] = h.ID
 			}
@@ -245,7 +253,7 @@ func (st *stream) tell(b *bytes.Buffer, h jobs.Happening) {
 	fmt.Fprintf(b, "id: %s\nevent: %s\ndata: %s\n\n", st.at, h.Event, data)
 }
 
-// comment is a line that clients ignore.
+// comment returns a line that clients ignore.
 func comment(text string) []byte {
 	return []byte(": " + strings.Join(strings.Fields(text), " ") + "\n\n")
 }
@@ -262,8 +270,8 @@ func (st *stream) open() error {
 	return st.write(comment("muster"))
 }
 
-// write bounds each write by itself. No bound may stay behind: HTTP/2 would end
-// the stream when it is reached, even if nothing is written.
+// write bounds each write by itself. No bound may stay behind: HTTP/2 would end the stream at that
+// time, even if nothing is written.
 func (st *stream) write(text []byte) error {
 	if err := st.rc.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil {
 		return err

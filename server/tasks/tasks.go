@@ -1,4 +1,4 @@
-package server
+package tasks
 
 import (
 	"context"
@@ -47,15 +47,17 @@ type (
 	jobOutput struct{ Body api.JobDetail }
 )
 
-// taskRoutes answers questions about tasks.
-type taskRoutes struct {
-	find  finder
-	until web.Waiter
-	why   *waits.Reader
-	stock *stock.Store
+// TaskRoutes answers questions about tasks.
+type TaskRoutes struct {
+	Reads Reads
+	Find  Finder
+	Until web.Waiter
+	Why   *waits.Reader
+	Stock *stock.Store
 }
 
-func (s taskRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s TaskRoutes) Routes(api huma.API) {
 	const task = "/v1/tasks/{task}"
 	huma.Register(api, web.Get("/v1/tasks", "List the newest tasks"), s.tasks)
 	huma.Register(api, web.Get(task, "Show a task, or wait for it to change"), s.task)
@@ -63,28 +65,28 @@ func (s taskRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get(task+"/waits", "Tell what jobs wait for"), s.waits)
 }
 
-func (s taskRoutes) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
+func (s TaskRoutes) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
 	if in.Mine {
 		return s.tasksOfCaller(ctx, in)
 	}
-	list, err := s.find.read.Tasks.Tasks(ctx, in.Limit)
+	list, err := s.Reads.Tasks.Tasks(ctx, in.Limit)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
 	return &tasksOutput{api.TaskList{Tasks: list}}, nil
 }
 
-// ownTasksMax is how many of the newest tasks are looked at for those of one operator.
+// ownTasksMax bounds the newest tasks among which tasksOfCaller looks.
 const ownTasksMax = 500
 
-// tasksOfCaller lists the newest tasks of who asks. An operator whom a token proves and one
-// of the same name whom nothing proves are two.
-func (s taskRoutes) tasksOfCaller(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
+// tasksOfCaller lists the newest tasks of the caller. An operator with a proven name and one who
+// merely claims it are two.
+func (s TaskRoutes) tasksOfCaller(ctx context.Context, in *tasksInput) (*tasksOutput, error) {
 	name, proven, err := web.Operator(in.Caller(), "", in.User)
 	if err != nil {
 		return nil, web.Refusal(web.Mistakes("header.X-Muster-User", err))
 	}
-	list, err := s.find.read.Tasks.Tasks(ctx, ownTasksMax)
+	list, err := s.Reads.Tasks.Tasks(ctx, ownTasksMax)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -94,7 +96,7 @@ func (s taskRoutes) tasksOfCaller(ctx context.Context, in *tasksInput) (*tasksOu
 	return &tasksOutput{api.TaskList{Tasks: list[:min(in.Limit, len(list))]}}, nil
 }
 
-func (s taskRoutes) task(ctx context.Context, in *taskInput) (*taskOutput, error) {
+func (s TaskRoutes) task(ctx context.Context, in *taskInput) (*taskOutput, error) {
 	id, err := jobs.ParseTaskID(in.Task)
 	wrong := web.Mistakes("path.task", err)
 	wait, err := web.ParseWait(in.Wait)
@@ -108,14 +110,14 @@ func (s taskRoutes) task(ctx context.Context, in *taskInput) (*taskOutput, error
 	return &taskOutput{t}, nil
 }
 
-// awaitTask answers at once, or when the task has ended, or more of its jobs
-// than were seen, or when the time to wait is over.
-func (s taskRoutes) awaitTask(ctx context.Context, id jobs.TaskID, seen int,
+// awaitTask returns the task at once if wait is zero. Else it waits until the task has ended, more
+// jobs have ended than the client has seen, or the time is over.
+func (s TaskRoutes) awaitTask(ctx context.Context, id jobs.TaskID, seen int,
 	wait time.Duration) (jobs.TaskInfo, error) {
 	var t jobs.TaskInfo
-	err := s.until.Await(ctx, wait, func() (bool, error) {
+	err := s.Until.Await(ctx, wait, func() (bool, error) {
 		var err error
-		if t, _, err = s.find.task(ctx, id); err != nil {
+		if t, _, err = s.Find.Task(ctx, id); err != nil {
 			return false, err
 		}
 		if seen < 0 {
@@ -131,7 +133,7 @@ func (s taskRoutes) awaitTask(ctx context.Context, id jobs.TaskID, seen int,
 // errPageFull ends the walk over a task.
 var errPageFull = errors.New("the page is full")
 
-func (s taskRoutes) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
+func (s TaskRoutes) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
 	id, from, err := checkPage(in)
 	if err != nil {
 		return nil, err
@@ -142,8 +144,8 @@ func (s taskRoutes) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error
 	if in.State == "" && in.Outcome == "" {
 		most = in.Limit // nothing is left out, so no more are needed
 	}
-	err = s.find.eachJob(ctx, id, from, most, func(chunk []jobs.JobInfo) error {
-		if err := s.why.ExplainAll(ctx, chunk); err != nil {
+	err = s.Find.EachJob(ctx, id, from, most, func(chunk []jobs.JobInfo) error {
+		if err := s.Why.ExplainAll(ctx, chunk); err != nil {
 			return err
 		}
 		for _, j := range chunk {
@@ -154,7 +156,7 @@ func (s taskRoutes) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error
 			place++
 			if (in.State == "" || string(j.State) == in.State) &&
 				(in.Outcome == "" || string(j.Outcome) == in.Outcome) {
-				j.HostLeft = s.stock.HasLeft(j)
+				j.HostLeft = s.Stock.HasLeft(j)
 				out.Body.Jobs = append(out.Body.Jobs, j)
 			}
 		}
@@ -166,7 +168,7 @@ func (s taskRoutes) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error
 	return out, nil
 }
 
-// checkPage reports everything that is wrong with a question for jobs.
+// checkPage returns the task and the place of a page of jobs, or all mistakes of the question.
 func checkPage(in *jobsInput) (id jobs.TaskID, from int, err error) {
 	id, err = jobs.ParseTaskID(in.Task)
 	wrong := web.Mistakes("path.task", err)

@@ -1,4 +1,4 @@
-package server
+package tasks
 
 import (
 	"bytes"
@@ -23,15 +23,17 @@ const (
 	summaryEvery = time.Second // between two summaries of a task at least
 )
 
-// tellRoutes tells clients what the hosts of a task say, and how its jobs end.
-type tellRoutes struct {
-	streams *streams
-	find    finder
-	groups  groupReader
-	why     *waits.Reader
+// FollowRoutes lets clients follow the hosts of a task: their output, and the ends of its jobs.
+type FollowRoutes struct {
+	Reads   Reads
+	Streams *Streams
+	Find    Finder
+	Groups  Groups
+	Why     *waits.Reader
 }
 
-func (s tellRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s FollowRoutes) Routes(api huma.API) {
 	const task = "/v1/tasks/{task}"
 	huma.Register(api, web.Get(task+"/summary", "Fold jobs that ended alike"), s.summary)
 	huma.Register(api, web.Raw(web.Get(task+"/summaries", "Fold jobs as they end"), web.EventStream),
@@ -40,7 +42,7 @@ func (s tellRoutes) Routes(api huma.API) {
 		web.EventStream),
 		s.taskOutput)
 	huma.Register(api, web.Raw(web.Get("/v1/events", "Follow what happens"), web.EventStream),
-		s.streams.events)
+		s.Streams.events)
 }
 
 type taskOutputInput struct {
@@ -49,18 +51,18 @@ type taskOutputInput struct {
 	Last   string `header:"Last-Event-ID" doc:"what was told before this event need not come again"`
 }
 
-// taskOutput answers with what all hosts of a task say, as Server-Sent Events: first
-// what is known already, then what comes. Whoever comes back with the id of an event
-// may hear some of it twice, and knows by the places what he has.
-func (s tellRoutes) taskOutput(ctx context.Context, in *taskOutputInput) (
+// taskOutput answers with the output of all hosts of a task, as Server-Sent Events: first the known
+// output, then the new. A client that returns with the id of an event may get some of it twice, and
+// knows its own part by the places.
+func (s FollowRoutes) taskOutput(ctx context.Context, in *taskOutputInput) (
 	*huma.StreamResponse, error) {
 	at, err := parsePositions(in.Last)
 	t, err := s.streamedTask(ctx, in.Task, web.Mistakes("header.Last-Event-ID", err))
 	if err != nil {
 		return nil, err
 	}
-	return s.streams.open(func(ctx context.Context, st *stream) error {
-		return s.followed(ctx, st, newFollower(s.streams.queue, t, at, &teller{st: st}), in.Follow)
+	return s.Streams.open(func(ctx context.Context, st *stream) error {
+		return s.followed(ctx, st, newFollower(s.Reads, t, at, &teller{st: st}), in.Follow)
 	})
 }
 
@@ -71,14 +73,14 @@ type summariesInput struct {
 
 // summaries answers with a summary of a task whenever jobs have ended, at most one a
 // second, and with the last one when the task has ended.
-func (s tellRoutes) summaries(ctx context.Context, in *summariesInput) (
+func (s FollowRoutes) summaries(ctx context.Context, in *summariesInput) (
 	*huma.StreamResponse, error) {
 	t, err := s.streamedTask(ctx, in.Task, nil)
 	if err != nil {
 		return nil, err
 	}
-	return s.streams.open(func(ctx context.Context, st *stream) error {
-		f := newFollower(s.streams.queue, t, nil, &adder{groups: s.groups, st: st,
+	return s.Streams.open(func(ctx context.Context, st *stream) error {
+		f := newFollower(s.Reads, t, nil, &adder{groups: s.Groups, st: st,
 			folder: fold.New(in.Excerpt),
 			heard:  map[jobs.ID]jobs.Output{}})
 		f.deaf = true
@@ -86,20 +88,20 @@ func (s tellRoutes) summaries(ctx context.Context, in *summariesInput) (
 	})
 }
 
-// streamedTask finds the task of a stream, or reports all that is wrong with it.
-func (s tellRoutes) streamedTask(ctx context.Context, text string, wrong []error) (
+// streamedTask returns the task of a stream, or all mistakes of the question.
+func (s FollowRoutes) streamedTask(ctx context.Context, text string, wrong []error) (
 	jobs.TaskInfo, error) {
 	id, err := jobs.ParseTaskID(text)
 	if wrong = slices.Concat(web.Mistakes("path.task", err), wrong); len(wrong) > 0 {
 		return jobs.TaskInfo{}, web.Refusal(wrong)
 	}
-	t, err := s.find.read.Tasks.Task(ctx, id)
-	return t, s.find.gone(ctx, id, err)
+	t, err := s.Reads.Tasks.Task(ctx, id)
+	return t, s.Find.Gone(ctx, id, err)
 }
 
-// followed lets a client hear what a follower hears, until the task has ended or the
-// client or the server goes. Its only errors are those of writing to the client.
-func (s tellRoutes) followed(ctx context.Context, st *stream, f *follower, stay bool) error {
+// followed passes the news of a follower on to a client, until the task has ended or the client or
+// the server goes. Its only errors are those of writing to the client.
+func (s FollowRoutes) followed(ctx context.Context, st *stream, f *follower, stay bool) error {
 	if err := st.open(); err != nil {
 		return err
 	}
@@ -115,7 +117,7 @@ func (s tellRoutes) followed(ctx context.Context, st *stream, f *follower, stay 
 		case st.broken != nil || ctx.Err() != nil:
 			return st.broken
 		case err != nil:
-			// The client shall know why it is quiet; it need not come again.
+			// The client learns why it hears nothing, and need not connect again.
 			if err := st.write(comment("trouble: " + err.Error())); err != nil {
 				return err
 			}
@@ -128,13 +130,13 @@ func (s tellRoutes) followed(ctx context.Context, st *stream, f *follower, stay 
 		if f.behind {
 			next = 0
 		}
-		if !s.streams.until.Pause(ctx, next) {
+		if !s.Streams.Until.Pause(ctx, next) {
 			return nil
 		}
 	}
 }
 
-// teller tells a client what hosts say and how their jobs end.
+// A teller writes output and ends of jobs to a client.
 type teller struct {
 	st  *stream
 	now positions // how far all was told before this round
@@ -180,13 +182,13 @@ func (t *teller) event(name string, v any) error {
 	return t.flush()
 }
 
-// flush sends what was told, or that we live if there was nothing to tell for long.
+// flush sends the events of this round. If there were none for long, it sends a sign of life.
 func (t *teller) flush() error {
 	defer t.b.Reset()
 	return t.st.say(t.b.Bytes())
 }
 
-// say writes a text; of nothing it writes seldom that we live.
+// say writes a text. If the text is empty, it writes a sign of life now and then.
 func (st *stream) say(text []byte) error {
 	if len(text) == 0 {
 		if time.Since(st.spoke) < heartbeat {
@@ -208,9 +210,9 @@ func (st *stream) tellOne(name string, v any) error {
 	return st.say(fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data))
 }
 
-// adder tells a client how the jobs of a task fold.
+// An adder writes summaries of a task to a client.
 type adder struct {
-	groups groupReader
+	groups Groups
 	st     *stream
 	folder *fold.Folder
 	heard  map[jobs.ID]jobs.Output // of jobs that are about to end
@@ -224,7 +226,7 @@ func (a *adder) said(id jobs.ID, o jobs.Output) error {
 }
 
 func (a *adder) ended(j jobs.JobInfo) error {
-	a.folder.Add(j, plain(a.heard[j.ID].Theirs(), 0), a.groups.stock.Address(j.Host))
+	a.folder.Add(j, plain(a.heard[j.ID].Theirs(), 0), a.groups.Stock.Address(j.Host))
 	delete(a.heard, j.ID)
 	return nil
 }
@@ -235,7 +237,7 @@ func (a *adder) rest(ctx context.Context, t jobs.TaskInfo, _ positions) error {
 	if !over && (!news || time.Since(a.told) < summaryEvery) {
 		return a.st.say(nil)
 	}
-	groups, err := a.groups.show(ctx, t.Zones, a.folder)
+	groups, err := a.groups.Show(ctx, t.Zones, a.folder)
 	if err != nil {
 		return err
 	}

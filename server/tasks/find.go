@@ -1,4 +1,4 @@
-package server
+package tasks
 
 import (
 	"context"
@@ -14,34 +14,34 @@ import (
 	"muster/server/web"
 )
 
-// finder reads tasks and jobs: as Redis knows them or, where that has forgotten them, as history
-// does.
-type finder struct {
-	read    Reads
-	history *history.Store // nil: none
+// A Finder reads tasks and jobs from Redis or, if Redis has forgotten them, from history.
+type Finder struct {
+	Tasks   Tasks
+	Jobs    Jobs
+	History *history.Store // nil: none
 }
 
-// at is the task that a path names, as taskInfo is; the error is ready to be answered.
-func (f finder) at(ctx context.Context, text string) (t jobs.TaskInfo, past bool, err error) {
+// At is Task for the id in a path. Its error is ready to be answered.
+func (f Finder) At(ctx context.Context, text string) (t jobs.TaskInfo, past bool, err error) {
 	id, err := jobs.ParseTaskID(text)
 	if err != nil {
 		return t, false, web.Refusal(web.Mistakes("path.task", err))
 	}
-	t, past, err = f.task(ctx, id)
+	t, past, err = f.Task(ctx, id)
 	return t, past, web.Problem(err)
 }
 
-// task is a task as Redis knows it, or, where that has forgotten its jobs, as
-// history does; past says so.
-func (f finder) task(ctx context.Context, id jobs.TaskID) (t jobs.TaskInfo, past bool,
+// Task returns a task from Redis or, if Redis has forgotten its jobs, from history; past reports
+// the latter.
+func (f Finder) Task(ctx context.Context, id jobs.TaskID) (t jobs.TaskInfo, past bool,
 	err error) {
-	t, err = f.read.Tasks.Task(ctx, id)
+	t, err = f.Tasks.Task(ctx, id)
 	missing := errors.Is(err, queue.ErrNotFound)
-	if f.history == nil || err != nil && !missing ||
+	if f.History == nil || err != nil && !missing ||
 		!missing && (t.Total > 0 || t.State == jobs.TaskSubmitting) {
 		return t, false, err
 	}
-	was, failed := f.history.Task(ctx, id)
+	was, failed := f.History.Task(ctx, id)
 	switch {
 	case failed == nil:
 		was.Forgotten = was.State != jobs.TaskEnded
@@ -54,9 +54,9 @@ func (f finder) task(ctx context.Context, id jobs.TaskID) (t jobs.TaskInfo, past
 	return t, false, nil
 }
 
-// pastJobs are the jobs of a task as history has them, by host.
-func (f finder) pastJobs(ctx context.Context, id jobs.TaskID) ([]jobs.JobInfo, error) {
-	r, err := f.history.Report(ctx, id)
+// PastJobs returns the jobs of a task from history, by host.
+func (f Finder) PastJobs(ctx context.Context, id jobs.TaskID) ([]jobs.JobInfo, error) {
+	r, err := f.History.Report(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -67,25 +67,25 @@ func (f finder) pastJobs(ctx context.Context, id jobs.TaskID) ([]jobs.JobInfo, e
 	return out, nil
 }
 
-// orPast is a job as history has it, if Redis has forgotten it.
-func (f finder) orPast(ctx context.Context, id jobs.ID, err error) (jobs.JobInfo, error) {
-	if f.history == nil || !errors.Is(err, queue.ErrNotFound) {
+// OrPast returns a job from history if err says that Redis has forgotten it.
+func (f Finder) OrPast(ctx context.Context, id jobs.ID, err error) (jobs.JobInfo, error) {
+	if f.History == nil || !errors.Is(err, queue.ErrNotFound) {
 		return jobs.JobInfo{}, err
 	}
-	j, failed := f.history.Job(ctx, id)
+	j, failed := f.History.Job(ctx, id)
 	if errors.Is(failed, history.ErrNotFound) {
 		return jobs.JobInfo{}, err
 	}
 	return j.JobInfo, failed
 }
 
-// gone is the answer where Redis does not know a task, or a job of it: what history knows of
-// a task that Redis has forgotten. Other errors are answered as they are.
-func (f finder) gone(ctx context.Context, id jobs.TaskID, err error) error {
+// Gone returns the answer for err, an error about a task or a job of it. If Redis has forgotten the
+// task, the answer has the end that history knows.
+func (f Finder) Gone(ctx context.Context, id jobs.TaskID, err error) error {
 	if !errors.Is(err, queue.ErrNotFound) {
 		return web.Problem(err)
 	}
-	t, past, failed := f.task(ctx, id)
+	t, past, failed := f.Task(ctx, id)
 	switch {
 	case failed != nil, !past: // of one that Redis knows it is the job that is not there
 		return web.Problem(err)
@@ -102,18 +102,18 @@ func (f finder) gone(ctx context.Context, id jobs.TaskID, err error) error {
 		"known, and no more will come of them", err, t.Outcomes.Sum(), t.Total, id))
 }
 
-// eachJob gives the jobs of a task to f, from Redis or, where that has forgotten them,
-// from history.
-func (f finder) eachJob(ctx context.Context, id jobs.TaskID, from, most int,
+// EachJob calls each with the jobs of a task, from Redis or, if Redis has forgotten them, from
+// history.
+func (f Finder) EachJob(ctx context.Context, id jobs.TaskID, from, most int,
 	each func([]jobs.JobInfo) error) error {
-	_, past, err := f.task(ctx, id)
+	_, past, err := f.Task(ctx, id)
 	if err != nil {
 		return err
 	}
 	if !past {
-		return f.read.Jobs.EachJob(ctx, id, from, most, each)
+		return f.Jobs.EachJob(ctx, id, from, most, each)
 	}
-	list, err := f.pastJobs(ctx, id)
+	list, err := f.PastJobs(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package server
+package tasks
 
 import (
 	"context"
@@ -21,20 +21,20 @@ type (
 )
 
 // course answers GET /v1/jobs/{job}/course, from history.
-func (s historyRoutes) course(ctx context.Context, in *jobInput) (*courseOutput, error) {
+func (s HistoryRoutes) course(ctx context.Context, in *jobInput) (*courseOutput, error) {
 	id, err := jobs.ParseID(in.Job)
 	if err != nil {
 		return nil, web.Refusal(web.Mistakes("path.job", err))
 	}
-	if s.find.history == nil {
+	if s.Find.History == nil {
 		return nil, web.Problem(web.ErrNoHistory)
 	}
-	c, err := s.find.history.Course(ctx, id)
+	c, err := s.Find.History.Course(ctx, id)
 	return &courseOutput{c}, web.Problem(err)
 }
 
 // pastEvents answers GET /v1/history/events.
-func (s historyRoutes) pastEvents(ctx context.Context, in *pastEventsInput) (*pastEventsOutput,
+func (s HistoryRoutes) pastEvents(ctx context.Context, in *pastEventsInput) (*pastEventsOutput,
 	error) {
 	of, wrong := aboutWhat(in.Of)
 	skip := 0
@@ -48,10 +48,10 @@ func (s historyRoutes) pastEvents(ctx context.Context, in *pastEventsInput) (*pa
 	if len(wrong) > 0 {
 		return nil, web.Refusal(wrong)
 	}
-	if s.find.history == nil {
+	if s.Find.History == nil {
 		return nil, web.Problem(web.ErrNoHistory)
 	}
-	list, more, err := s.find.history.Events(ctx, of, skip, in.Limit)
+	list, more, err := s.Find.History.Events(ctx, of, skip, in.Limit)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -74,7 +74,7 @@ func aboutWhat(text string) (history.About, []error) {
 	return history.About{Task: id.Task(), Host: id.Host()}, nil
 }
 
-// ofTask is what the task of a job was asked for.
+// ofTask returns the part of a task that a job shows: the request and the operator.
 func ofTask(t jobs.TaskInfo) *api.OfTask {
 	return &api.OfTask{Task: t.Task, Runbook: t.Runbook, Operator: t.Operator,
 		Asked: api.Asked{On: t.On, Proven: t.Proven, Reason: t.Reason, Ran: t.Ran}}

@@ -1,4 +1,4 @@
-package server
+package tasks
 
 import (
 	"context"
@@ -12,22 +12,22 @@ import (
 	"muster/server/web"
 )
 
-// An ear is told what a follower hears. Its errors end the following.
+// An ear takes the news of a follower. Its errors end the following.
 type ear interface {
-	// said is told what the host of a job says, in order.
+	// said takes the output of the host of a job, in order.
 	said(id jobs.ID, o jobs.Output) error
 
-	// ended is told how a job ended, once, after all that its host said.
+	// ended takes the end of a job, once, after all output of its host.
 	ended(j jobs.JobInfo) error
 
-	// rest is told that all which is known by now was told, and how far that is.
+	// rest ends a round: the ear has all news up to the places at.
 	rest(ctx context.Context, t jobs.TaskInfo, at positions) error
 }
 
-// follower hears what goes on in a task. What has happened it learns from the events
-// of the zones; what they lack, for whatever reason, it finds when the task has ended.
+// A follower follows a task. It learns the ends of jobs from the events of the zones. If these lack
+// one, for whatever reason, it finds that end when the task has ended.
 type follower struct {
-	queue Stores
+	reads Reads
 	task  jobs.TaskInfo
 	ear   ear
 	deaf  bool // hears of a job only when it has ended
@@ -39,18 +39,18 @@ type follower struct {
 	done   map[string]bool      // hosts whose jobs have ended
 }
 
-// hearing is how far a job was heard.
+// hearing is the place up to which the output of a job was read.
 type hearing struct {
 	zone  string // empty: not known yet
 	heard read.Heard
 }
 
-// resumeOverlap is how much is told again to one who comes back: instants in jobs and
-// of events are taken by two clocks.
+// resumeOverlap is the time for which a client that returns gets the news again: the instants in
+// jobs and those of events come from two clocks.
 const resumeOverlap = time.Minute
 
-func newFollower(q Stores, t jobs.TaskInfo, at positions, e ear) *follower {
-	f := &follower{queue: q, task: t, ear: e, at: at, atWork: map[jobs.ID]*hearing{},
+func newFollower(r Reads, t jobs.TaskInfo, at positions, e ear) *follower {
+	f := &follower{reads: r, task: t, ear: e, at: at, atWork: map[jobs.ID]*hearing{},
 		done: map[string]bool{}}
 	if at == nil {
 		f.at = positions{}
@@ -64,14 +64,14 @@ func newFollower(q Stores, t jobs.TaskInfo, at positions, e ear) *follower {
 	return f
 }
 
-// begin tells all that is known.
+// begin passes on all that is known.
 func (f *follower) begin(ctx context.Context) error {
-	// First the place in the events, so that nothing is missed in between.
+	// The place in the events comes first, so that nothing is missed in between.
 	for _, zone := range f.task.Zones {
 		if f.at[zone] != "" {
 			continue
 		}
-		_, last, err := f.queue.Read.Zones.Events(ctx, zone, "$", 1, 0)
+		_, last, err := f.reads.Events.Events(ctx, zone, "$", 1, 0)
 		if err != nil {
 			return err
 		}
@@ -86,9 +86,9 @@ func (f *follower) begin(ctx context.Context) error {
 	return f.ear.rest(ctx, f.task, f.at)
 }
 
-// goOn tells what is new.
+// goOn passes on the news since the last round.
 func (f *follower) goOn(ctx context.Context) error {
-	t, err := f.queue.Read.Tasks.Task(ctx, f.task.Task)
+	t, err := f.reads.Tasks.Task(ctx, f.task.Task)
 	if err != nil {
 		return err
 	}
@@ -110,12 +110,12 @@ func (f *follower) goOn(ctx context.Context) error {
 	return f.ear.rest(ctx, f.task, f.at)
 }
 
-// over tells that nothing more will come.
+// over reports whether the task has ended.
 func (f *follower) over() bool { return f.task.State == jobs.TaskEnded }
 
 // scan goes through all jobs of the task.
 func (f *follower) scan(ctx context.Context) error {
-	return f.queue.Read.Jobs.EachJob(ctx, f.task.Task, 0, web.JobsMax,
+	return f.reads.Jobs.EachJob(ctx, f.task.Task, 0, web.JobsMax,
 		func(chunk []jobs.JobInfo) error {
 			var ended []jobs.JobInfo
 			for _, j := range chunk {
@@ -147,11 +147,11 @@ func (f *follower) attend(id jobs.ID, zone string) *hearing {
 	return h
 }
 
-// happened tells what happened in a zone.
+// happened passes on the events of a zone.
 func (f *follower) happened(ctx context.Context, zone string) error {
 	prefix := string(f.task.Task) + ":"
 	for range streamPages {
-		list, last, err := f.queue.Read.Zones.Events(ctx, zone, f.at[zone], streamPage, 0)
+		list, last, err := f.reads.Events.Events(ctx, zone, f.at[zone], streamPage, 0)
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (f *follower) happened(ctx context.Context, zone string) error {
 	return nil
 }
 
-// endOf reads an event that tells how a job ended.
+// endOf reads the end of a job from an event.
 func endOf(h jobs.Happening) jobs.JobInfo {
 	id := jobs.ID(h.Object)
 	j := jobs.JobInfo{ID: id, Host: id.Host(), State: jobs.Ended, Finished: h.At}
@@ -195,7 +195,7 @@ func endOf(h jobs.Happening) jobs.JobInfo {
 	return j
 }
 
-// end tells of jobs that have ended what was not told yet.
+// end passes on the output and the ends of jobs, as far as the ear does not have them.
 func (f *follower) end(ctx context.Context, list []jobs.JobInfo) error {
 	list = slices.DeleteFunc(list, func(j jobs.JobInfo) bool {
 		told := f.done[j.Host]
@@ -229,7 +229,7 @@ func (f *follower) end(ctx context.Context, list []jobs.JobInfo) error {
 	return nil
 }
 
-// tell tells what was heard of a job, if anything was.
+// tell passes on the output of a job, if there is any.
 func (f *follower) tell(id jobs.ID, said map[jobs.ID]jobs.Output) error {
 	if len(said[id]) == 0 {
 		return nil
@@ -237,7 +237,7 @@ func (f *follower) tell(id jobs.ID, said map[jobs.ID]jobs.Output) error {
 	return f.ear.said(id, said[id])
 }
 
-// listen tells what the hosts of running jobs said.
+// listen passes on the new output of running jobs.
 func (f *follower) listen(ctx context.Context) error {
 	if f.deaf {
 		return nil
@@ -261,9 +261,9 @@ func (f *follower) listen(ctx context.Context) error {
 	return nil
 }
 
-// hear reads what is new of some jobs; beside an error it returns what was read, which
-// does not come again. Where the zone of a job is not known it looks
-// in all of them: where nothing is, that costs next to nothing.
+// hear reads the new output of some jobs. Beside an error it returns the part that it has read,
+// which it does not read again. It looks for a job of unknown zone in all of them: a look at a zone
+// without it costs next to nothing.
 func (f *follower) hear(ctx context.Context, list []jobs.ID) (map[jobs.ID]jobs.Output, error) {
 	all := map[jobs.ID]jobs.Output{}
 	for _, zone := range f.task.Zones {
@@ -273,7 +273,7 @@ func (f *follower) hear(ctx context.Context, list []jobs.ID) (map[jobs.ID]jobs.O
 				here[id] = &h.heard
 			}
 		}
-		said, err := f.queue.Read.Outputs.Listen(ctx, zone, here)
+		said, err := f.reads.Outputs.Listen(ctx, zone, here)
 		if err != nil {
 			return all, err
 		}

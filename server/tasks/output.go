@@ -1,4 +1,4 @@
-package server
+package tasks
 
 import (
 	"context"
@@ -23,9 +23,9 @@ type (
 	}
 )
 
-// output answers with the bytes of a host as they came. They are hostile: a
-// browser must take them for nothing that it could run.
-func (s jobRoutes) output(ctx context.Context, in *outputInput) (*outputOutput, error) {
+// output answers with the bytes of a host as they came. They are hostile: a browser must not run
+// them.
+func (s JobRoutes) output(ctx context.Context, in *outputInput) (*outputOutput, error) {
 	id, err := jobs.ParseID(in.Job)
 	wrong := web.Mistakes("path.job", err)
 	wait, err := web.ParseWait(in.Wait)
@@ -33,12 +33,12 @@ func (s jobRoutes) output(ctx context.Context, in *outputInput) (*outputOutput, 
 		return nil, web.Refusal(wrong)
 	}
 	out := &outputOutput{Type: "application/octet-stream"}
-	zone, err := s.find.read.Jobs.JobZone(ctx, id)
+	zone, err := s.Reads.Jobs.JobZone(ctx, id)
 	if err != nil {
-		if _, err = s.find.orPast(ctx, id, err); err != nil {
-			return nil, s.find.gone(ctx, id.Task(), err)
+		if _, err = s.Find.OrPast(ctx, id, err); err != nil {
+			return nil, s.Find.Gone(ctx, id.Task(), err)
 		}
-		said, err := s.find.history.Output(ctx, id)
+		said, err := s.Find.History.Output(ctx, id)
 		if err != nil {
 			return nil, web.Problem(err)
 		}
@@ -47,13 +47,13 @@ func (s jobRoutes) output(ctx context.Context, in *outputInput) (*outputOutput, 
 	}
 	var said jobs.Output
 	heard := map[jobs.ID]*read.Heard{id: {}}
-	err = s.until.Await(ctx, wait, func() (bool, error) {
-		// First the state: of one that has ended, all that it said is there.
-		state, err := s.find.read.Jobs.JobsIn(ctx, zone, []jobs.ID{id})
+	err = s.Until.Await(ctx, wait, func() (bool, error) {
+		// The state comes first: the output of a job that has ended is complete.
+		state, err := s.Reads.Jobs.JobsIn(ctx, zone, []jobs.ID{id})
 		if err != nil {
 			return false, err
 		}
-		news, err := s.find.read.Outputs.Listen(ctx, zone, heard)
+		news, err := s.Reads.Outputs.Listen(ctx, zone, heard)
 		said = append(said, news[id].From(in.From)...)
 		out.Ended = state[0].State == jobs.Ended
 		return out.Ended || len(said) > 0, err
@@ -65,7 +65,7 @@ func (s jobRoutes) output(ctx context.Context, in *outputInput) (*outputOutput, 
 	return out, nil
 }
 
-// plain is an output from a place on, with a line wherever something is missing.
+// plain returns an output from a place on, with a line for each gap.
 func plain(o jobs.Output, at int64) []byte {
 	out := []byte{}
 	for _, p := range o {
