@@ -108,9 +108,6 @@ func page(v stock.Scene, q api.HostQuery, picked fleet.Picked) api.HostList {
 	return l
 }
 
-// tasksLooked is how many of the newest tasks are looked at for jobs of a host.
-const tasksLooked = 50
-
 func (s stockRoutes) host(ctx context.Context, in *hostInput) (*hostOutput, error) {
 	v, err := s.look.Scene(ctx, "")
 	if err != nil {
@@ -137,7 +134,7 @@ func (s stockRoutes) host(ctx context.Context, in *hostInput) (*hostOutput, erro
 		return nil, web.Problem(err)
 	}
 	out.Body.Unfenced = unfenced[h.Name]
-	out.Body.HostWork, err = s.waits.HostWork(ctx, h.Zone, h.Name, tasksLooked)
+	out.Body.HostWork, err = s.waits.HostWork(ctx, h.Zone, h.Name, stock.TasksLooked)
 	return out, web.Problem(err)
 }
 

@@ -42,6 +42,11 @@ func (s pauseRoutes) pauses(ctx context.Context, in *pausesInput) (*pausesOutput
 	return &pausesOutput{list}, nil
 }
 
+// all lists everything that stands still by order of an operator, with the tasks.
+func (s pauseRoutes) all(ctx context.Context) (api.PauseList, error) {
+	return s.standing(ctx, &pausesInput{Tasks: true})
+}
+
 // pausedTasks is how many of the newest tasks are looked at for paused ones.
 const pausedTasks = 100
 

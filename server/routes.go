@@ -17,6 +17,7 @@ import (
 
 	"muster/jobs"
 	"muster/server/calendar"
+	"muster/server/orders"
 	"muster/server/tasks"
 	"muster/server/web"
 )
@@ -65,10 +66,11 @@ func (s *Server) register(api huma.API) {
 	why, whole, find := newWaits(s), s.agreed.whole, tasks.Finder{Tasks: s.queue.Read.Tasks,
 		Jobs:    s.queue.Read.Jobs,
 		History: s.history}
+	o := s.queue.Orders
 	reads, until := readsOf(s.queue), web.Waiter{Stopping: s.stopping}
 	chains := chainRoutes{s.chainDuty, s.queue.Hub.Chains, s.queue.Hub.ChainDuty, s.queue.Read.Tasks,
 		until, s.log}
-	submits := submitRoutes{s.intake, find, chains, s.queue.Submit.Cancels, s.meters, s.log}
+	submits := submitRoutes{s.intake, find, chains, s.meters, s.log}
 	hosts := stockRoutes{s.stock, s.look, s.queue.Read.Waits}
 	pauses := pauseRoutes{s.queue, s.stock, s.agreed}
 	groups := tasks.Groups{Said: s.queue.Read.Outputs, Stock: s.stock}
@@ -79,12 +81,18 @@ func (s *Server) register(api huma.API) {
 		tasks.JobRoutes{Reads: reads, Find: find, Until: until, Why: why, Stock: s.stock,
 			Asks: s.queue.Orders.Asks, Log: s.log},
 		chains,
-		switchRoutes{s.queue, s.stock, s.log, whole, find.Gone, pauses.standing},
+		orders.SwitchRoutes{Switches: o.Switches, Halts: o.Halts, Exclusion: o.Exclusion,
+			Zones: s.queue.Conn, Stock: s.stock, Log: s.log, Whole: whole, Gone: find.Gone,
+			Stands: pauses.all},
+		orders.CancelRoutes{Cancels: s.queue.Submit.Cancels, Log: s.log, Gone: find.Gone},
 		pauses,
-		rollRoutes{s.queue, s.log},
-		gateRoutes{s.queue, s.log, hosts.hostsOn},
-		groupRoutes{s.queue, s.stock, s.log},
-		hostRoutes{s.queue, s.look, s.log, whole},
+		orders.RolloutRoutes{Rollouts: o.Rollouts, Tasks: s.queue.Read.Tasks, Log: s.log},
+		orders.GateRoutes{Gates: o.Gates, Tasks: s.queue.Read.Tasks, Jobs: s.queue.Read.Jobs,
+			Log: s.log, HostsOn: hosts.hostsOn},
+		orders.GroupRoutes{Exclusion: o.Exclusion, Groups: s.queue.Read.Groups, Stock: s.stock,
+			Log: s.log},
+		orders.HostRoutes{Drains: s.queue.Hub.Drains, Exclusion: o.Exclusion,
+			Waits: s.queue.Read.Waits, Look: s.look, Log: s.log, Whole: whole},
 		hosts,
 		factRoutes{s.queue.Hub.Facts, s.queue.Read.Tasks, s.tend.Facts, hosts.hostsOn, s.clock,
 			s.cfg.FactsStale},
@@ -99,7 +107,7 @@ func (s *Server) register(api huma.API) {
 		planRoutes{s.intake, s.history, s.log, s.clock, func() uint16 { return s.chance() }},
 		nodeRoutes{s.queue, s.stock, why, s.log},
 		runbookRoutes{s.catalog.Load},
-		fsckRoutes{s.queue.Care.Fsck, s.queue.Conn, s.log},
+		orders.FsckRoutes{Examine: s.queue.Care.Fsck, Zones: s.queue.Conn, Log: s.log},
 		tokenRoutes{s.queue.Hub.Tokens, s.log},
 		s.wellbeing(),
 		scraper{s.queue, s.stock, s.history, &s.trouble, s.streams, s.meters},

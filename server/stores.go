@@ -11,6 +11,7 @@ import (
 	"muster/server/calendar"
 	"muster/server/duties"
 	"muster/server/historian"
+	"muster/server/orders"
 	"muster/server/stock"
 	"muster/server/tasks"
 )
@@ -42,16 +43,16 @@ type Reads struct {
 	Waits   Waits
 	Outputs tasks.Outputs
 	Zones   Zones
-	Groups  Groups
+	Groups  orders.Groups
 }
 
 // Orders are the handles for what operators order about work that is in the queue.
 type Orders struct {
-	Switches  Switches
-	Halts     Halts
-	Gates     TaskGates
-	Exclusion Exclusion
-	Rollouts  Rollouts
+	Switches  orders.Switches
+	Halts     orders.Halts
+	Gates     orders.TaskGates
+	Exclusion orders.Exclusion
+	Rollouts  orders.Rollouts
 	Waves     duties.Openings
 	Asks      tasks.Asking
 }
@@ -59,7 +60,7 @@ type Orders struct {
 // Entries are the handles that put tasks into the queue, and end what of them has not begun.
 type Entries struct {
 	Submits Submits
-	Cancels Cancels
+	Cancels orders.Cancels
 	Retries Retrying
 }
 
@@ -68,7 +69,7 @@ type Hub struct {
 	Nodes     Staffing
 	Duties    Elections
 	Facts     Facts
-	Drains    Drains
+	Drains    orders.Drains
 	Inventory stock.Publishing
 	Members   Membership
 	Times     Timetables
@@ -93,7 +94,7 @@ type Timetables struct {
 // Care are the handles that keep the queue in order.
 type Care struct {
 	Zones    duties.ZoneCare
-	Fsck     Fsck
+	Fsck     orders.Fsck
 	History  historian.Trimming
 	Outages  historian.Outages
 	Backlogs Backlogs
@@ -191,13 +192,6 @@ type Facts interface {
 	Facts(ctx context.Context) (list map[string]jobs.HostFacts, mark string, err error)
 	FactsMark(ctx context.Context) (string, error)
 	ForgetFacts(ctx context.Context, hosts []string) error
-}
-
-// Rollouts lists and stops tasks with a rule, and lets them continue.
-type Rollouts interface {
-	Rollouts(ctx context.Context) ([]jobs.TaskID, error)
-	StopTask(ctx context.Context, id jobs.TaskID, note string) (jobs.Rolled, error)
-	GoOn(ctx context.Context, id jobs.TaskID, allowed *int, note string) (jobs.Rolled, error)
 }
 
 // Chains are tasks that follow each other.

@@ -5,6 +5,7 @@ import (
 	"muster/server/calendar"
 	"muster/server/duties"
 	"muster/server/historian"
+	"muster/server/orders"
 	"muster/server/stock"
 	"muster/server/tasks"
 )
@@ -17,21 +18,21 @@ type everything interface {
 	server.Waits
 	tasks.Outputs
 	server.Zones
-	server.Groups
-	server.Switches
-	server.Halts
-	server.TaskGates
-	server.Exclusion
-	server.Rollouts
+	orders.Groups
+	orders.Switches
+	orders.Halts
+	orders.TaskGates
+	orders.Exclusion
+	orders.Rollouts
 	duties.Openings
 	tasks.Asking
 	server.Submits
-	server.Cancels
+	orders.Cancels
 	server.Retrying
 	server.Staffing
 	server.Elections
 	server.Facts
-	server.Drains
+	orders.Drains
 	stock.Publishing
 	server.Membership
 	calendar.Times
@@ -46,7 +47,7 @@ type everything interface {
 	duties.Ticks
 	server.Tokens
 	duties.ZoneCare
-	server.Fsck
+	orders.Fsck
 	historian.Trimming
 	historian.Outages
 	server.Backlogs

@@ -38,23 +38,19 @@ type submitOutput struct {
 	Body   api.Submitted
 }
 
-// submitRoutes takes tasks, does jobs of tasks again, and cancels them.
+// submitRoutes takes tasks, and does jobs of tasks again.
 type submitRoutes struct {
-	intake  requests
-	find    tasks.Finder
-	chains  chainRoutes
-	cancels Cancels
-	meters  *metrics.Meters
-	log     hclog.Logger
+	intake requests
+	find   tasks.Finder
+	chains chainRoutes
+	meters *metrics.Meters
+	log    hclog.Logger
 }
 
 func (s submitRoutes) Routes(api huma.API) {
 	submit := web.Post("/v1/tasks", "Submit a task")
 	submit.MaxBodyBytes, submit.DefaultStatus = web.SubmitMax, http.StatusCreated
 	huma.Register(api, submit, s.submit)
-	cancel := web.Post("/v1/tasks/{task}/cancel", "Cancel a task, or some of its jobs")
-	cancel.MaxBodyBytes = web.SubmitMax
-	huma.Register(api, cancel, s.cancel)
 	retry := web.Post("/v1/tasks/{task}/retry", "Do jobs of a task again, as a new task")
 	retry.DefaultStatus = http.StatusCreated
 	huma.Register(api, retry, s.retry)

@@ -209,3 +209,6 @@ func (l *Looker) withDrains(st *Stock, drained map[string]jobs.Drain) *Stock {
 	l.drained.Store(&drainedStock{st, names, with})
 	return with
 }
+
+// TasksLooked bounds the newest tasks in which the jobs of a host are looked for.
+const TasksLooked = 50

@@ -1,4 +1,4 @@
-package server
+package orders
 
 import (
 	"context"
@@ -21,29 +21,45 @@ type (
 	clearedOutput struct{ Body jobs.Cleared }
 )
 
-// groupRoutes shows redundancy groups and limits, and clears groups that are frozen.
-type groupRoutes struct {
-	queue Stores
-	stock *stock.Store
-	log   hclog.Logger
+// Exclusion releases groups, hosts and zones, after a person has looked at them.
+type Exclusion interface {
+	ClearGroup(ctx context.Context, group, note string) (jobs.Cleared, error)
+	ClearMarkers(ctx context.Context, zone, group, note string) error
+	Thaw(ctx context.Context, zone, note string) (already bool, err error)
+	ReleaseHost(ctx context.Context, zone, host, note string) (jobs.Released, error)
 }
 
-func (s groupRoutes) Routes(api huma.API) {
+// Groups reads redundancy groups and limits.
+type Groups interface {
+	Groups(ctx context.Context) ([]jobs.Group, error)
+	Limits(ctx context.Context) ([]jobs.Limit, error)
+}
+
+// GroupRoutes shows redundancy groups and limits, and clears groups that are frozen.
+type GroupRoutes struct {
+	Exclusion Exclusion
+	Groups    Groups
+	Stock     *stock.Store
+	Log       hclog.Logger
+}
+
+// Routes registers the routes of the resource.
+func (s GroupRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/groups", "List groups in use or frozen"), s.groups)
 	huma.Register(api, web.Post("/v1/groups/{group}/clear", "Clear a frozen group"), s.clearGroup)
 	huma.Register(api, web.Get("/v1/limits", "List limits and who counts against them"), s.limits)
 }
 
 // groups lists the redundancy groups that are in use or frozen.
-func (s groupRoutes) groups(ctx context.Context, _ *web.Nothing) (*groupsOutput, error) {
-	list, err := s.queue.Read.Groups.Groups(ctx)
+func (s GroupRoutes) groups(ctx context.Context, _ *web.Nothing) (*groupsOutput, error) {
+	list, err := s.Groups.Groups(ctx)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
 	if list == nil {
 		list = []jobs.Group{}
 	}
-	if st := s.stock.Now(); st != nil {
+	if st := s.Stock.Now(); st != nil {
 		members := map[string][]string{}
 		for _, h := range st.Hosts() {
 			if h.Group != "" {
@@ -59,30 +75,30 @@ func (s groupRoutes) groups(ctx context.Context, _ *web.Nothing) (*groupsOutput,
 	return &groupsOutput{api.GroupList{Groups: list}}, nil
 }
 
-// clearGroup is the word of a person who has looked at the group.
-func (s groupRoutes) clearGroup(ctx context.Context, in *groupOrder) (*clearedOutput, error) {
+// clearGroup clears a group at the word of a person who has looked at it.
+func (s GroupRoutes) clearGroup(ctx context.Context, in *groupOrder) (*clearedOutput, error) {
 	g, wrong := in.Reasoned("cleared")
 	wrong = append(wrong, web.Mistakes("path.group", fleet.CheckName(in.Group))...)
 	if len(wrong) > 0 {
 		return nil, web.Refusal(wrong)
 	}
-	did, err := s.queue.Orders.Exclusion.ClearGroup(ctx, in.Group, g.Note())
+	did, err := s.Exclusion.ClearGroup(ctx, in.Group, g.Note())
 	if zone, known := s.zoneOf(in.Group); known && errors.Is(err, queue.ErrNotFound) {
 		did = jobs.Cleared{Group: in.Group, Zone: zone, Already: true}
-		err = s.queue.Orders.Exclusion.ClearMarkers(ctx, zone, in.Group, g.Note())
+		err = s.Exclusion.ClearMarkers(ctx, zone, in.Group, g.Note())
 	}
 	if err != nil {
 		return nil, web.NotThere(err, "there is no group %q; `muster hosts` names them", in.Group)
 	}
-	web.LogOrder(s.log, "group cleared", g, "group", in.Group, "already", did.Already, "was", did.Was,
+	web.LogOrder(s.Log, "group cleared", g, "group", in.Group, "already", did.Already, "was", did.Was,
 		"job", did.Job)
 	return &clearedOutput{did}, nil
 }
 
-// zoneOf is the zone of a group of the inventory. The queue knows only those that
-// are in use or frozen.
-func (s groupRoutes) zoneOf(group string) (zone string, known bool) {
-	if st := s.stock.Now(); st != nil {
+// zoneOf returns the zone of a group of the inventory. The queue knows only the groups that are in
+// use or frozen.
+func (s GroupRoutes) zoneOf(group string) (zone string, known bool) {
+	if st := s.Stock.Now(); st != nil {
 		for _, h := range st.Hosts() {
 			if h.Group == group {
 				return h.Zone, true
@@ -93,8 +109,8 @@ func (s groupRoutes) zoneOf(group string) (zone string, known bool) {
 }
 
 // limits lists the limits of the inventory and who counts against them.
-func (s groupRoutes) limits(ctx context.Context, _ *web.Nothing) (*limitsOutput, error) {
-	list, err := s.queue.Read.Groups.Limits(ctx)
+func (s GroupRoutes) limits(ctx context.Context, _ *web.Nothing) (*limitsOutput, error) {
+	list, err := s.Groups.Limits(ctx)
 	if err != nil {
 		return nil, web.Problem(err)
 	}

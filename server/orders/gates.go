@@ -1,4 +1,4 @@
-package server
+package orders
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"muster/server/web"
 )
 
-// TaskGates is where people hear which jobs wait for them, and answer.
+// TaskGates lists the jobs that wait for an answer of a person, and takes the answers.
 type TaskGates interface {
 	// GatedTasks lists the tasks with gates that have not ended.
 	GatedTasks(ctx context.Context) ([]jobs.TaskID, error)
@@ -25,7 +25,7 @@ type TaskGates interface {
 		jobs.Answers, error)
 }
 
-// gatesMax is how many jobs at a gate are listed at most; others are counted.
+// gatesMax bounds the jobs at a gate that an answer lists; it counts the others.
 const gatesMax = 1000
 
 type (
@@ -44,14 +44,17 @@ type (
 	answersOutput struct{ Body jobs.Answers }
 )
 
-// gateRoutes shows which jobs stand at a gate, and answers whoever opens or refuses them.
-type gateRoutes struct {
-	queue   Stores
-	log     hclog.Logger
-	hostsOn func(ctx context.Context, selector string) ([]fleet.Host, error)
+// GateRoutes shows which jobs stand at a gate, and answers whoever opens or refuses them.
+type GateRoutes struct {
+	Gates   TaskGates
+	Tasks   Tasks
+	Jobs    Jobs
+	Log     hclog.Logger
+	HostsOn func(ctx context.Context, selector string) ([]fleet.Host, error)
 }
 
-func (s gateRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s GateRoutes) Routes(api huma.API) {
 	const gate = "/v1/tasks/{task}/gates"
 	huma.Register(api, web.Get("/v1/gates", "List jobs that stand at a gate"), s.gates)
 	for path, does := range map[string]struct {
@@ -68,7 +71,7 @@ func (s gateRoutes) Routes(api huma.API) {
 }
 
 // gates lists the jobs that stand at a gate.
-func (s gateRoutes) gates(ctx context.Context, in *gatesInput) (*gatesOutput, error) {
+func (s GateRoutes) gates(ctx context.Context, in *gatesInput) (*gatesOutput, error) {
 	tasks, err := s.gatedTasks(ctx, in.Task)
 	if err != nil {
 		return nil, err
@@ -79,9 +82,9 @@ func (s gateRoutes) gates(ctx context.Context, in *gatesInput) (*gatesOutput, er
 	}
 	out := &gatesOutput{api.GateList{Gates: []api.Standing{}}}
 	for _, id := range tasks {
-		t, err := s.queue.Read.Tasks.Task(ctx, id)
+		t, err := s.Tasks.Task(ctx, id)
 		if err == nil {
-			err = s.queue.Read.Jobs.EachJob(ctx, id, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
+			err = s.Jobs.EachJob(ctx, id, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
 				for _, j := range chunk {
 					if j.Gate != nil && (on == nil || on[j.Host]) {
 						addStanding(&out.Body, t, j)
@@ -104,10 +107,10 @@ func addStanding(l *api.GateList, t jobs.TaskInfo, j jobs.JobInfo) {
 	}
 }
 
-// gatedTasks is the task that is asked for, or all with gates.
-func (s gateRoutes) gatedTasks(ctx context.Context, task string) ([]jobs.TaskID, error) {
+// gatedTasks returns the task of the question or, without one, all tasks with gates.
+func (s GateRoutes) gatedTasks(ctx context.Context, task string) ([]jobs.TaskID, error) {
 	if task == "" {
-		list, err := s.queue.Orders.Gates.GatedTasks(ctx)
+		list, err := s.Gates.GatedTasks(ctx)
 		return list, web.Problem(err)
 	}
 	id, err := jobs.ParseTaskID(task)
@@ -117,12 +120,12 @@ func (s gateRoutes) gatedTasks(ctx context.Context, task string) ([]jobs.TaskID,
 	return []jobs.TaskID{id}, nil
 }
 
-// namesOn are the names of the hosts that a selector picks; nil without one.
-func (s gateRoutes) namesOn(ctx context.Context, on string) (map[string]bool, error) {
+// namesOn returns the names of the hosts that a selector picks; nil without a selector.
+func (s GateRoutes) namesOn(ctx context.Context, on string) (map[string]bool, error) {
 	if on == "" {
 		return nil, nil
 	}
-	list, err := s.hostsOn(ctx, on)
+	list, err := s.HostsOn(ctx, on)
 	picked := make(map[string]bool, len(list))
 	for _, h := range list {
 		picked[h.Name] = true
@@ -130,16 +133,16 @@ func (s gateRoutes) namesOn(ctx context.Context, on string) (map[string]bool, er
 	return picked, err
 }
 
-func (s gateRoutes) openGates(ctx context.Context, in *gateInput) (*answersOutput, error) {
+func (s GateRoutes) openGates(ctx context.Context, in *gateInput) (*answersOutput, error) {
 	return s.answerGates(ctx, in, jobs.GateOpen, "opened")
 }
 
-func (s gateRoutes) refuseGates(ctx context.Context, in *gateInput) (*answersOutput, error) {
+func (s GateRoutes) refuseGates(ctx context.Context, in *gateInput) (*answersOutput, error) {
 	return s.answerGates(ctx, in, jobs.GateRefuse, "refused")
 }
 
-// answerGates is the word of a person who has looked.
-func (s gateRoutes) answerGates(ctx context.Context, in *gateInput, word jobs.GateWord,
+// answerGates passes on the answer of a person who has looked.
+func (s GateRoutes) answerGates(ctx context.Context, in *gateInput, word jobs.GateWord,
 	done string) (*answersOutput, error) {
 	var b api.GateRequest
 	if in.Body != nil {
@@ -156,7 +159,7 @@ func (s gateRoutes) answerGates(ctx context.Context, in *gateInput, word jobs.Ga
 	for _, job := range list {
 		hosts = append(hosts, job.Host())
 	}
-	did, err := s.queue.Orders.Gates.AnswerGates(ctx, id, hosts,
+	did, err := s.Gates.AnswerGates(ctx, id, hosts,
 		jobs.GateAnswer{Word: word, Note: g.Note()})
 	if err != nil {
 		return nil, web.Problem(err)
@@ -167,7 +170,7 @@ func (s gateRoutes) answerGates(ctx context.Context, in *gateInput, word jobs.Ga
 			anew++
 		}
 	}
-	web.LogOrder(s.log, "gates "+done, g, "task", id, "jobs", len(list), "answered", anew,
+	web.LogOrder(s.Log, "gates "+done, g, "task", id, "jobs", len(list), "answered", anew,
 		"already", len(did.Answered)-anew, "elsewhere", len(did.Elsewhere))
 	return &answersOutput{did}, nil
 }

@@ -1,4 +1,4 @@
-package server
+package orders
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"muster/server/web"
 )
 
-// Fsck examines what the queue says of a zone, and with mend puts it right.
+// Fsck compares the records of a zone, and with mend corrects differences.
 type Fsck interface {
 	Fsck(ctx context.Context, zone string, mend bool, note string) (jobs.Fsck, error)
 }
@@ -27,20 +27,21 @@ type (
 	fsckOutput struct{ Body jobs.Fsck }
 )
 
-// fsckRoutes examines what the queue says of a zone.
-type fsckRoutes struct {
-	examine Fsck
-	zones   Conn
-	log     hclog.Logger
+// FsckRoutes compares the records of a zone.
+type FsckRoutes struct {
+	Examine Fsck
+	Zones   Listing
+	Log     hclog.Logger
 }
 
-func (s fsckRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s FsckRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Post("/v1/zones/{zone}/fsck",
 		"Compare what the queue says in several places, and mend it"), s.fsck)
 }
 
 // fsck examines a zone. Only mending is an order.
-func (s fsckRoutes) fsck(ctx context.Context, in *fsckInput) (*fsckOutput, error) {
+func (s FsckRoutes) fsck(ctx context.Context, in *fsckInput) (*fsckOutput, error) {
 	var b api.FsckRequest
 	if in.Body != nil {
 		b = *in.Body
@@ -51,12 +52,12 @@ func (s fsckRoutes) fsck(ctx context.Context, in *fsckInput) (*fsckOutput, error
 	if len(wrong) > 0 {
 		return nil, web.Refusal(wrong)
 	}
-	f, err := s.examine.Fsck(ctx, in.Zone, b.Mend, g.Note())
+	f, err := s.Examine.Fsck(ctx, in.Zone, b.Mend, g.Note())
 	if err != nil {
-		return nil, noZone(ctx, s.zones, err, in.Zone)
+		return nil, noZone(ctx, s.Zones, err, in.Zone)
 	}
 	if b.Mend && len(f.Findings) > 0 {
-		web.LogOrder(s.log, "zone mended", g, "zone", in.Zone, "findings", len(f.Findings))
+		web.LogOrder(s.Log, "zone mended", g, "zone", in.Zone, "findings", len(f.Findings))
 	}
 	return &fsckOutput{f}, nil
 }

@@ -1,4 +1,4 @@
-package server
+package orders
 
 import (
 	"context"
@@ -25,13 +25,15 @@ type (
 	rolloutsOutput struct{ Body api.TaskList }
 )
 
-// rollRoutes answers what is asked and ordered about tasks that go out by a rule or in waves.
-type rollRoutes struct {
-	queue Stores
-	log   hclog.Logger
+// RolloutRoutes answers questions and orders about tasks that go out by a rule or in waves.
+type RolloutRoutes struct {
+	Rollouts Rollouts
+	Tasks    Tasks
+	Log      hclog.Logger
 }
 
-func (s rollRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s RolloutRoutes) Routes(api huma.API) {
 	const rollout = "/v1/tasks/{task}/rollout"
 	huma.Register(api, web.Get("/v1/rollouts",
 		"List tasks with a rule or waves on their way"), s.rollouts)
@@ -41,14 +43,14 @@ func (s rollRoutes) Routes(api huma.API) {
 }
 
 // rollouts answers GET /v1/rollouts.
-func (s rollRoutes) rollouts(ctx context.Context, _ *web.Nothing) (*rolloutsOutput, error) {
-	ids, err := s.queue.Orders.Rollouts.Rollouts(ctx)
+func (s RolloutRoutes) rollouts(ctx context.Context, _ *web.Nothing) (*rolloutsOutput, error) {
+	ids, err := s.Rollouts.Rollouts(ctx)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
 	list := []jobs.TaskInfo{}
 	for _, id := range ids {
-		t, err := s.queue.Read.Tasks.Task(ctx, id)
+		t, err := s.Tasks.Task(ctx, id)
 		if errors.Is(err, queue.ErrNotFound) {
 			continue
 		}
@@ -63,22 +65,22 @@ func (s rollRoutes) rollouts(ctx context.Context, _ *web.Nothing) (*rolloutsOutp
 }
 
 // stopRollout lets no further job of a task begin.
-func (s rollRoutes) stopRollout(ctx context.Context, in *taskOrder) (*rolledOutput, error) {
+func (s RolloutRoutes) stopRollout(ctx context.Context, in *taskOrder) (*rolledOutput, error) {
 	g, wrong := in.Reasoned("stopped")
 	id, err := jobs.ParseTaskID(in.Task)
 	if wrong = append(wrong, web.Mistakes("path.task", err)...); len(wrong) > 0 {
 		return nil, web.Refusal(wrong)
 	}
-	did, err := s.queue.Orders.Rollouts.StopTask(ctx, id, g.Note())
+	did, err := s.Rollouts.StopTask(ctx, id, g.Note())
 	if err != nil {
 		return nil, s.noRollout(ctx, id, err)
 	}
-	web.LogOrder(s.log, "rollout stopped", g, "task", id, "already", did.Already)
+	web.LogOrder(s.Log, "rollout stopped", g, "task", id, "already", did.Already)
 	return &rolledOutput{did}, nil
 }
 
-// nextRollout lets a task go on where it was stopped, or where its next wave waits.
-func (s rollRoutes) nextRollout(ctx context.Context, in *nextInput) (*rolledOutput, error) {
+// nextRollout continues a stopped task, or opens the next wave of one that waits.
+func (s RolloutRoutes) nextRollout(ctx context.Context, in *nextInput) (*rolledOutput, error) {
 	var b api.NextRequest
 	if in.Body != nil {
 		b = *in.Body
@@ -88,7 +90,7 @@ func (s rollRoutes) nextRollout(ctx context.Context, in *nextInput) (*rolledOutp
 	if wrong = append(wrong, web.Mistakes("path.task", err)...); len(wrong) > 0 {
 		return nil, web.Refusal(wrong)
 	}
-	t, err := s.queue.Read.Tasks.Task(ctx, id)
+	t, err := s.Tasks.Task(ctx, id)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -107,7 +109,7 @@ func (s rollRoutes) nextRollout(ctx context.Context, in *nextInput) (*rolledOutp
 	if len(wrong) > 0 {
 		return nil, web.Refusal(wrong)
 	}
-	did, err := s.queue.Orders.Rollouts.GoOn(ctx, id, ask.MaxFailed, g.Note())
+	did, err := s.Rollouts.GoOn(ctx, id, ask.MaxFailed, g.Note())
 	if errors.Is(err, queue.ErrSpent) {
 		return nil, web.Refusal([]error{web.Mistake("body.max_failed",
 			"%d of %d have failed already: say how "+
@@ -120,13 +122,13 @@ func (s rollRoutes) nextRollout(ctx context.Context, in *nextInput) (*rolledOutp
 		did.Early = t.Early() // as it stood before the order; a budget is an order by itself
 	}
 	did.Wave = b.Wave
-	web.LogOrder(s.log, "rollout goes on", g, "task", id, "already", did.Already, "was", did.Was)
+	web.LogOrder(s.Log, "rollout goes on", g, "task", id, "already", did.Already, "was", did.Was)
 	return &rolledOutput{did}, nil
 }
 
-// noRollout is problem for an order about a task that may have no rule.
-func (s rollRoutes) noRollout(ctx context.Context, id jobs.TaskID, err error) error {
-	t, look := s.queue.Read.Tasks.Task(ctx, id)
+// noRollout returns the answer for an error of an order about a task that may have no rule.
+func (s RolloutRoutes) noRollout(ctx context.Context, id jobs.TaskID, err error) error {
+	t, look := s.Tasks.Task(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) && look == nil && t.Rollout == nil {
 		return huma.Error404NotFound(fmt.Sprintf("task %s has no rule and no waves; `muster pause` and "+
 			"`muster cancel` stop any task", id))

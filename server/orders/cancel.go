@@ -1,9 +1,12 @@
-package server
+package orders
 
 import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
 	"muster/fleet"
@@ -21,8 +24,28 @@ type (
 	cancelOutput struct{ Body jobs.Cancel }
 )
 
+// Cancels ends the jobs that do not run, and lets the running ones stop.
+type Cancels interface {
+	Cancel(ctx context.Context, id jobs.TaskID, note string) (jobs.Cancel, error)
+	CancelJobs(ctx context.Context, ids []jobs.ID, note string) (jobs.Cancel, error)
+}
+
+// CancelRoutes cancels tasks, and jobs of them.
+type CancelRoutes struct {
+	Cancels Cancels
+	Log     hclog.Logger
+	Gone    func(context.Context, jobs.TaskID, error) error // makes the answer for a task that is gone
+}
+
+// Routes registers the routes of the resource.
+func (s CancelRoutes) Routes(api huma.API) {
+	cancel := web.Post("/v1/tasks/{task}/cancel", "Cancel a task, or some of its jobs")
+	cancel.MaxBodyBytes = web.SubmitMax
+	huma.Register(api, cancel, s.cancel)
+}
+
 // cancel ends a task, or some of its jobs.
-func (s submitRoutes) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, error) {
+func (s CancelRoutes) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, error) {
 	var b api.CancelRequest
 	if in.Body != nil {
 		b = *in.Body
@@ -36,19 +59,19 @@ func (s submitRoutes) cancel(ctx context.Context, in *cancelInput) (*cancelOutpu
 	}
 	var did jobs.Cancel
 	if len(list) > 0 {
-		did, err = s.cancels.CancelJobs(ctx, list, g.Note())
+		did, err = s.Cancels.CancelJobs(ctx, list, g.Note())
 	} else {
-		did, err = s.cancels.Cancel(ctx, id, g.Note())
+		did, err = s.Cancels.Cancel(ctx, id, g.Note())
 	}
 	if err != nil {
-		return nil, s.find.Gone(ctx, id, err)
+		return nil, s.Gone(ctx, id, err)
 	}
-	web.LogOrder(s.log, "task cancelled", g, "task", id, "jobs", len(list), "ended", did.Ended,
+	web.LogOrder(s.Log, "task cancelled", g, "task", id, "jobs", len(list), "ended", did.Ended,
 		"running", did.Running)
 	return &cancelOutput{did}, nil
 }
 
-// jobsToCancel is the jobs that a cancel names, each once; none: the whole task.
+// jobsToCancel returns the jobs that a cancel names, each once. It returns none for the whole task.
 func jobsToCancel(b api.CancelRequest, task jobs.TaskID) (list []jobs.ID, wrong []error) {
 	for i, text := range b.Jobs {
 		id, err := jobs.ParseID(string(text))

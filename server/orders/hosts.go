@@ -1,4 +1,4 @@
-package server
+package orders
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"muster/server/web"
 )
 
-// Drains keeps which hosts selections leave out.
+// Drains keeps the hosts that selections leave out.
 type Drains interface {
 	Drain(ctx context.Context, hosts map[string][]string, note string) (changed []string, err error)
 	Undrain(ctx context.Context, hosts map[string][]string, note string) (changed []string, err error)
@@ -31,21 +31,24 @@ type (
 	drainOutput struct{ Body api.DrainAnswer }
 )
 
-// hostRoutes answers orders about hosts: to drain them, and to release them from a job.
-type hostRoutes struct {
-	queue Stores
-	look  *stock.Looker
-	log   hclog.Logger
-	whole func(context.Context) error // see web.WhileAgreed
+// HostRoutes answers orders about hosts: to drain them, and to release them from a job.
+type HostRoutes struct {
+	Drains    Drains
+	Exclusion Exclusion
+	Waits     Work
+	Look      *stock.Looker
+	Log       hclog.Logger
+	Whole     func(context.Context) error // see web.WhileAgreed
 }
 
-func (s hostRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s HostRoutes) Routes(api huma.API) {
 	for path, does := range map[string]struct {
 		what string
 		do   func(context.Context, *drainInput) (*drainOutput, error)
 	}{
-		"/v1/hosts/drain":   {"Let selections leave hosts out", web.WhileAgreed(s.whole, s.drain)},
-		"/v1/hosts/undrain": {"Let selections pick hosts again", web.WhileAgreed(s.whole, s.undrain)},
+		"/v1/hosts/drain":   {"Let selections leave hosts out", web.WhileAgreed(s.Whole, s.drain)},
+		"/v1/hosts/undrain": {"Let selections pick hosts again", web.WhileAgreed(s.Whole, s.undrain)},
 	} {
 		o := web.Post(path, does.what)
 		o.MaxBodyBytes = web.SubmitMax
@@ -55,19 +58,19 @@ func (s hostRoutes) Routes(api huma.API) {
 	huma.Register(api, release, s.release)
 }
 
-// drain lets selections leave hosts out. What has been submitted goes on.
-func (s hostRoutes) drain(ctx context.Context, in *drainInput) (*drainOutput, error) {
-	return s.turnHosts(ctx, in, "drained", s.queue.Hub.Drains.Drain)
+// drain lets selections leave hosts out. Submitted jobs continue.
+func (s HostRoutes) drain(ctx context.Context, in *drainInput) (*drainOutput, error) {
+	return s.turnHosts(ctx, in, "drained", s.Drains.Drain)
 }
 
-func (s hostRoutes) undrain(ctx context.Context, in *drainInput) (*drainOutput, error) {
-	return s.turnHosts(ctx, in, "undrained", s.queue.Hub.Drains.Undrain)
+func (s HostRoutes) undrain(ctx context.Context, in *drainInput) (*drainOutput, error) {
+	return s.turnHosts(ctx, in, "undrained", s.Drains.Undrain)
 }
 
-func (s hostRoutes) turnHosts(ctx context.Context, in *drainInput, done string,
+func (s HostRoutes) turnHosts(ctx context.Context, in *drainInput, done string,
 	do func(context.Context, map[string][]string, string) ([]string, error)) (*drainOutput, error) {
 	g, wrong := web.GiverOf(in.Body.OrderRequest, done, in.Caller(), in.User)
-	v, err := s.look.Scene(ctx, in.Body.On)
+	v, err := s.Look.Scene(ctx, in.Body.On)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -82,7 +85,7 @@ func (s hostRoutes) turnHosts(ctx context.Context, in *drainInput, done string,
 	already := stock.Names(hosts, func(h fleet.Host) bool { return !slices.Contains(changed, h.Name) })
 	out := &drainOutput{api.DrainAnswer{Changed: fleet.Fold(changed), Already: fleet.Fold(already),
 		Count: len(changed), Note: g.Note(), Labelled: fleet.Fold(undrainable(hosts)), Open: []jobs.ID{}}}
-	web.LogOrder(s.log, "hosts "+done, g, "hosts", wording.ClipList(out.Body.Changed),
+	web.LogOrder(s.Log, "hosts "+done, g, "hosts", wording.ClipList(out.Body.Changed),
 		"already", wording.ClipList(out.Body.Already))
 	if done == "drained" {
 		out.Body.Open, err = s.openOn(ctx, hosts)
@@ -90,14 +93,14 @@ func (s hostRoutes) turnHosts(ctx context.Context, in *drainInput, done string,
 	return out, web.Problem(err)
 }
 
-// hostsLooked is of how many drained hosts the open jobs are looked for.
+// hostsLooked bounds the drained hosts whose open jobs an answer lists.
 const hostsLooked = 50
 
 // openOn finds jobs of hosts that have not ended.
-func (s hostRoutes) openOn(ctx context.Context, hosts []fleet.Host) ([]jobs.ID, error) {
+func (s HostRoutes) openOn(ctx context.Context, hosts []fleet.Host) ([]jobs.ID, error) {
 	open := []jobs.ID{}
 	for _, h := range hosts[:min(len(hosts), hostsLooked)] {
-		w, err := s.queue.Read.Waits.HostWork(ctx, h.Zone, h.Name, tasksLooked)
+		w, err := s.Waits.HostWork(ctx, h.Zone, h.Name, stock.TasksLooked)
 		if err != nil {
 			return open, err
 		}

@@ -1,4 +1,4 @@
-package server
+package orders
 
 import (
 	"context"
@@ -22,15 +22,15 @@ type (
 	releasedOutput struct{ Body jobs.Released }
 )
 
-// release is the word of a person who has looked at a host: nothing of the job that ended
-// unknown there is at work any more.
-func (s hostRoutes) release(ctx context.Context, in *hostOrder) (*releasedOutput, error) {
+// release gives a host back at the word of a person who has looked: no command of the job that
+// ended unknown is at work there.
+func (s HostRoutes) release(ctx context.Context, in *hostOrder) (*releasedOutput, error) {
 	g, wrong := in.Reasoned("released")
 	wrong = append(wrong, web.Mistakes("path.host", fleet.CheckName(in.Host))...)
 	if len(wrong) > 0 {
 		return nil, web.Refusal(wrong)
 	}
-	v, err := s.look.Scene(ctx, "")
+	v, err := s.Look.Scene(ctx, "")
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -41,13 +41,13 @@ func (s hostRoutes) release(ctx context.Context, in *hostOrder) (*releasedOutput
 	if !known {
 		return nil, huma.Error404NotFound(v.Unknown(in.Host))
 	}
-	did, err := s.queue.Orders.Exclusion.ReleaseHost(ctx, h.Zone, h.Name, g.Note())
+	did, err := s.Exclusion.ReleaseHost(ctx, h.Zone, h.Name, g.Note())
 	if errors.Is(err, queue.ErrHeld) {
 		return nil, huma.Error409Conflict(fmt.Sprintf("%s; `muster cancel %s` stops it", err, did.Job))
 	}
 	if err != nil {
 		return nil, web.Problem(err)
 	}
-	web.LogOrder(s.log, "host released", g, "host", h.Name, "already", did.Already, "job", did.Job)
+	web.LogOrder(s.Log, "host released", g, "host", h.Name, "already", did.Already, "job", did.Job)
 	return &releasedOutput{did}, nil
 }
