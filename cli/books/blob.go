@@ -33,7 +33,8 @@ func NewBlob() *cobra.Command {
 a task. A runbook names it (upload: {blob: sha256:…}), or an argument of type file does
 (--arg image=sha256:…). "muster run --arg-file" stores a large file by itself.
 
-It is kept while a task that has not ended needs it, and for blobs.grace afterwards.`,
+muster keeps a blob while a task that has not ended needs it, and for blobs.grace
+afterwards.`,
 		Example: `  muster blob put fw-7.4.bin
   muster blob ls
   muster blob get sha256:0f8e4a -f fw.bin
@@ -81,7 +82,7 @@ func newBlobList() *cobra.Command {
 	return cli.Command(&cobra.Command{
 		Use:               "ls",
 		Aliases:           []string{"list"},
-		Short:             "List what is stored, and which tasks need it",
+		Short:             "List the stored blobs, and the tasks that need them",
 		Example:           "  muster blob ls\n  muster blob ls -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -111,7 +112,7 @@ func newBlobGet() *cobra.Command {
 	var to string
 	c := &cobra.Command{
 		Use:   "get BLOB",
-		Short: "Write what is stored into a file or a pipe",
+		Short: "Write a stored blob into a file or a pipe",
 		Long: `The beginning of the name is enough, if it fits one blob only. A file appears when all
 of it is there and its SHA-256 is right.`,
 		Example: "  muster blob get sha256:0f8e4a -f fw.bin",
@@ -147,7 +148,7 @@ func newBlobRemove() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "rm BLOB…",
 		Aliases: []string{"remove"},
-		Short:   "Remove what is stored",
+		Short:   "Remove stored blobs",
 		Example: "  muster blob rm sha256:0f8e4a",
 		Args:    cobra.MinimumNArgs(1),
 	}

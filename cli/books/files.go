@@ -16,12 +16,12 @@ func newRunbooksCheck() *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:   "check DIR|FILE…",
-		Short: "Tell what is wrong with runbooks",
+		Short: "Report the mistakes in runbooks",
 		Long: `check reads runbooks as the server does and lists every mistake with file, line and
-column: unknown keys, values that are not what they should be, shell texts that are none,
-placeholders of nothing, saved values that are used before they are there, and names that
-are taken. Files with cases (*.test.yaml) are read as such; of a folder, all *.yaml. It
-talks to nobody.
+column: unknown keys, wrong values, shell texts with wrong syntax, placeholders without
+a value, saved values that are used before a step saves them, and names that are taken.
+It reads files with cases (*.test.yaml) as such, and all *.yaml of a folder. It connects
+to nothing.
 
 Exit codes: 0 there are no mistakes, 1 there are, 2 a file cannot be read.`,
 		Example: `  muster runbooks check my.yaml
@@ -127,7 +127,7 @@ func newRunbooksNew() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Print a runbook to begin with",
-		Long:  `new prints a small runbook that works, with comments on what is what.`,
+		Long:  `new prints a small runbook that works, with comments that explain it.`,
 		Example: `  muster runbooks new restart-web > restart-web.yaml
   muster runbooks check restart-web.yaml`,
 		Args:              cobra.ExactArgs(1),

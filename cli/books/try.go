@@ -25,13 +25,13 @@ func newRunbooksTest() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test DIR|FILE…",
 		Short: "Run runbooks against a pretended host with scripted answers",
-		Long: `test does the cases in NAME.test.yaml beside a runbook: what the host answers to each
-step, and what must come of it. The runbook is read, bound and run by the code that does
-it for real hosts, in pretended time; only the host is made up. It talks to nobody.
+		Long: `test runs the cases in NAME.test.yaml beside a runbook. A case says what the host answers
+to each step, and which result is wanted. The same code reads and runs the runbook as for
+real hosts, in pretended time; only the host is pretended. test connects to nothing.
 
-A case can look at the outcome, class and error of the job, the steps that came to the
-host, what they saved and the text that they ran. What the shell of a host makes of a
-text, it cannot: that is what answers stand for.
+A case can check the outcome, class and error of the job, the steps that reached the
+host, the values that they saved and the text that they ran. It cannot check what the
+shell of a host does with a text: the answers stand for that.
 
 Exit codes: 0 all cases are as wanted, 1 some are not, 2 a file has mistakes.`,
 		Example: `  muster runbooks test /etc/muster/runbooks

@@ -35,28 +35,30 @@ func New() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "enroll SELECTOR",
 		Short: "Collect the host keys of hosts, for a person to vouch for",
-		Long: `enroll connects to hosts, has them prove which host key they have, and prints it: the
+		Long: `enroll connects to hosts, lets them prove which host key they have, and prints it: the
 line for known_hosts, and the fingerprint to compare with the host's own console. It
-never logs in there. Nothing is trusted by that until the key is in the inventory or in a
-known_hosts file that it names; --write FILE shows the keys, asks whether they were
-compared, and appends them there. A script that has compared them gives --yes.
+never logs in there. muster trusts a key only when it is in the inventory or in a
+known_hosts file that the inventory names. --write FILE shows the keys, asks whether you
+have compared them, and appends them to that file. A script that has compared them gives
+--yes.
 
-A host that is not in force yet, because it has no key, is in the file that lists it:
-name that with --inventory, and the selector picks from it.
+The server does not know a host that has no key yet. Name the file that lists the host
+with --inventory, and the selector picks from that file.
 
-Where the way to a host leads over jump hosts whose keys nobody knows yet, those are
-shown too, the outermost first, and written with the rest after one question. To see
-what is behind a jump host enroll logs in to that.
+If jump hosts with unknown keys stand on the way to a host, enroll shows their keys too,
+the outermost first, and writes them with the rest after one question. To reach the hosts
+behind a jump host, enroll logs in to the jump host.
 
-A host with an authority (host_ca or @cert-authority in its inventory, or --ca FILE)
-is asked for a certificate first. If it shows one of that authority, for this host and
-this time and not revoked, there is no key to pin: what is printed or written is the
-authority, unless the inventory has it. A certificate that does not hold is an error,
-and its key is not taken in its place. A host that shows none is asked for its key.
+If a host has an authority (host_ca or @cert-authority in its inventory, or --ca FILE),
+enroll asks it for a certificate first. If that authority has signed the certificate, and
+it holds for this host and this time and is not revoked, there is no key to pin: enroll
+prints or writes the authority, unless the inventory has it. A certificate that does not
+hold is an error, and enroll does not take its key instead. If the host shows no
+certificate, enroll asks for its key.
 
-Keys that are known stay as they are. A key that differs from the known one is never
-written, unless --replace says so: find out first why it changed. Exit code 1 then, or
-when a host shows no key.`,
+Known keys stay as they are. enroll never writes a key that differs from the known one,
+unless --replace is given: find out first why it changed. The exit code is 1 if a key
+differs, or if a host shows no key.`,
 		Example: `  muster hosts enroll 'fw[001-300]' --inventory /etc/muster/fleet.yaml
   muster hosts enroll new-fw1 --inventory fleet.yaml --write /etc/muster/known_hosts
   muster hosts enroll new-fw1 --inventory fleet.yaml --write known_hosts --yes

@@ -35,17 +35,18 @@ func withLive(c *cobra.Command) *cobra.Command {
 	c.Long += `
 
 With --live it connects to the hosts of a selector instead, from this machine as
-workers do, drained ones too, and tells for each what is wrong and what to do: whether
-it is reached, who it is, the login, sudo (with --sudo), the clock, disk space, and
-whether it can keep a record of attempts. It changes nothing there. Hosts with the
-same trouble are told together; exit code 1 if a host is not well.`
+workers do, drained ones too. It checks the connection, the host key, the login, sudo
+(with --sudo), the clock, disk space, and whether the host can keep a record of
+attempts, and shows for each host what is wrong and what to do. It changes nothing
+there. Hosts with the same trouble are listed together. The exit code is 1 if a host is
+not well.`
 	c.Example += `
   muster hosts check all --live
   muster hosts check 'customer=acme' --live --sudo -o json`
 	fl := c.Flags()
 	fl.BoolVar(&f.live, "live", false,
 		"connect to the hosts of a selector and tell what is wrong with each")
-	fl.BoolVar(&f.sudo, "sudo", false, "with --live: they must let us use sudo without a password")
+	fl.BoolVar(&f.sudo, "sudo", false, "with --live: the hosts must allow sudo without a password")
 	fl.IntVar(&f.parallel, "parallel", reach.Parallel, "with --live: so many `hosts` at a time")
 	fl.DurationVar(&f.within, "within", time.Minute, "with --live: the most `time` for one host")
 	f.Add(c)

@@ -17,11 +17,11 @@ func newHostDrain() *cobra.Command {
 	reason := ""
 	c := &cobra.Command{
 		Use:   "drain HOST|SELECTOR",
-		Short: "Leave hosts alone: no selector picks them any more",
+		Short: "Drain hosts: selectors leave them out from now on",
 		Long: `drain lets selectors leave hosts out: a new task or a retry does not get them, and says
-so. Only a selector that mentions drained picks them, such as '{drained}&fw001'. What was
-submitted before goes on to its end; the answer names these jobs, and muster cancel
-ends them. A host that is drained already stays so, with the earlier reason.
+so. Only a selector that mentions drained picks them, such as '{drained}&fw001'. Jobs
+that were submitted before continue to their end; the answer names them, and muster
+cancel ends them. A host that is drained already stays so, with the earlier reason.
 
 muster hosts undrain ends it.`,
 		Example: `  muster hosts drain fw001 --reason 'new disk'

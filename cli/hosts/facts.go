@@ -26,10 +26,10 @@ import (
 func NewFacts() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "facts",
-		Short: "Ask hosts what they are, and show what they said",
+		Short: "Collect facts about hosts, and show them",
 		Long: `facts gather runs the runbook facts on hosts: system, kernel, model, firmware, uptime,
-disk, clock, boot id. What they say is kept with its time, and can be used in
-selectors: fact.os=debian, 'fact.disk_free<500'. It is as true as it is young.`,
+disk, clock, boot id. muster keeps the facts with their time, and selectors can use
+them: fact.os=debian, 'fact.disk_free<500'. Facts do not follow the host: mind their age.`,
 		Example: `  muster facts gather 'role=fw'
   muster facts show fw001
   muster facts ls 'fact.os=debian'`,
@@ -43,7 +43,7 @@ selectors: fact.os=debian, 'fact.disk_free<500'. It is as true as it is young.`,
 func newFactsGather() *cobra.Command {
 	return cli.Command(&cobra.Command{
 		Use:               "gather SELECTOR",
-		Short:             "Ask hosts what they are, and wait for it",
+		Short:             "Collect facts about hosts, and wait for the result",
 		Example:           "  muster facts gather all",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: complete.Hosts,
@@ -59,7 +59,7 @@ func newFactsGather() *cobra.Command {
 func newFactsShow() *cobra.Command {
 	return cli.Command(&cobra.Command{
 		Use:               "show HOST",
-		Short:             "Show what a host said of itself, and when",
+		Short:             "Show the facts of a host, and when it reported them",
 		Example:           "  muster facts show fw001",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: complete.Hosts,
@@ -86,7 +86,7 @@ func newFactsList() *cobra.Command {
 	return cli.Command(&cobra.Command{
 		Use:               "ls [SELECTOR]",
 		Aliases:           []string{"list"},
-		Short:             "List what hosts said of themselves",
+		Short:             "List the facts of hosts",
 		Example:           "  muster facts ls 'role=fw' -o json",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: complete.Hosts,

@@ -26,7 +26,7 @@ func newHostsImport() *cobra.Command {
 		Use:   "import SOURCE…",
 		Short: "Print hosts from elsewhere as an inventory of muster",
 		Long: `import reads inventories, such as those of Ansible, or what OpenSSH knows of hosts, and
-prints their hosts as an inventory of muster's own. What was not taken over is said.
+prints their hosts as an inventory of muster's own. It names what it could not take over.
 
 ` + sourcesHelp + `
 
@@ -73,12 +73,12 @@ func tellImport(w io.Writer, inv *fleet.Inventory) {
 func newHostsCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check [SOURCE…]",
-		Short: "Tell what is wrong with an inventory",
-		Long: `check reads an inventory as the server does and lists everything at once, with its
-place: mistakes, with any of which the server refuses the inventory, and what is none
-but wants a look: groups of one host, hosts without a host key, two hosts with one
-address, keys that stand twice or that nothing reads, variables that look misspelt,
-private keys on this machine that others can read.
+		Short: "Find what is wrong with an inventory, or with hosts",
+		Long: `check reads an inventory as the server does and lists all findings at once, each with
+its place. The server refuses an inventory that has a mistake. The other findings are
+no mistakes, but need a look: groups of one host, hosts without a host key, two hosts
+with one address, keys that stand twice or that nothing reads, variables that look
+misspelt, private keys on this machine that others can read.
 Without sources it reads those of the configuration.
 
 ` + sourcesHelp + `

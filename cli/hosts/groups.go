@@ -21,9 +21,9 @@ func NewGroup() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "group",
 		Short: "Show redundancy groups that are in use or frozen, and clear them",
-		Long: `Of a redundancy group one host at a time is disturbed. A disruptive job that ended
-unknown freezes its group: nobody knows in which state that host is, so no other
-one is disturbed until a person has looked and clears the group.`,
+		Long: `muster disturbs one host of a redundancy group at a time. A disruptive job that ended
+unknown freezes its group: nobody knows the state of that host, so muster disturbs no
+other one until a person has looked and clears the group.`,
 		Example: `  muster group ls
   muster group clear acme-edge --reason 'fw001 is up and synchronised'`,
 		Args: cobra.NoArgs,
@@ -72,7 +72,7 @@ func newGroupClear() *cobra.Command {
 	reason := ""
 	c := &cobra.Command{
 		Use:   "clear GROUP",
-		Short: "Say that a frozen group is well: its hosts may be disturbed again",
+		Short: "End the freeze of a group: its hosts may be disturbed again",
 		Example: `  muster group clear acme-edge --reason 'fw001 is up and synchronised'
   muster group ls`,
 		Args:              cobra.ExactArgs(1),

@@ -37,8 +37,9 @@ func newHostsList(use string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   use,
 		Short: "List the hosts of the fleet, or those that a selector picks",
-		Long: `Without a selector all hosts are listed, drained ones too. With one it is what a task
-would run on: drained hosts are left out, unless the selector mentions drained.
+		Long: `Without a selector ls lists all hosts, drained ones too. With a selector it lists the
+hosts that a task would run on: drained hosts are left out, unless the selector mentions
+drained.
 
 ` + cli.SelectorHelp,
 		Example: `  muster hosts ls

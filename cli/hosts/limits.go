@@ -16,10 +16,10 @@ import (
 func NewLimits() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "limits",
-		Short: "List the limits of the inventory, and who counts against them",
-		Long: `A limit says how many jobs may be at work at a time: on all hosts with a label, or of
-all runbooks that name it. It is defined in the inventory; hosts are named here whose
-jobs count against it now.`,
+		Short: "List the limits of the inventory, and the hosts that count against them",
+		Long: `A limit is the number of jobs that may be at work at a time: on all hosts with a label,
+or of all runbooks that name the limit. The inventory defines it. The list shows the
+hosts whose jobs count against it now.`,
 		Example:           "  muster limits\n  muster limits -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

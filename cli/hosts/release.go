@@ -18,11 +18,11 @@ func newHostRelease() *cobra.Command {
 	reason := ""
 	c := &cobra.Command{
 		Use:   "release HOST",
-		Short: "Say that nothing is at work any more on a host that stayed locked",
-		Long: `release gives a host back that stays locked behind a job which has ended: one that ended
-unknown may be at work there up to its bound, and no other job begins before. Look at the
-host first: muster hosts show tells for which job it is locked. A host of a job that has
-not ended is not released; cancel that job.
+		Short: "Unlock a host on which nothing of an ended job runs any more",
+		Long: `release unlocks a host that is still locked for a job which has ended. A job that ended
+unknown may be at work on the host until its bound, so no other job begins there before.
+Look at the host first: muster hosts show names the job. If the job has not ended,
+release refuses; cancel the job instead.
 
 A redundancy group that the job froze stays frozen: muster group clear.`,
 		Example: `  muster hosts show fw001

@@ -21,7 +21,7 @@ import (
 func newHostShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show HOST",
-		Short: "Show a host: what the inventory has, who has it now, its last jobs",
+		Short: "Show a host: its inventory, the job that has it now, its last jobs",
 		Example: `  muster hosts show fw001
   muster hosts show fw001 -o json`,
 		Args:              cobra.ExactArgs(1),

@@ -32,9 +32,9 @@ func NewSSH() *cobra.Command {
 host keys and jump hosts are those of the inventory that the server has. On a node
 that simply works; elsewhere give a key with --identity, or have an agent.
 
-With a terminal on both sides it is a shell on a terminal; a command gets one only
-with --tty. The exit code is that of the shell or command, and 255 if there was none.
-It waits for no lock: look at muster hosts show before you change something.`,
+With a terminal on both sides the shell runs on a terminal; a command gets a terminal
+only with --tty. The exit code is that of the shell or command, and 255 if there was
+none. ssh waits for no lock: look at muster hosts show before you change something.`,
 		Example: `  muster ssh fw001
   muster ssh fw001 -- uptime
   muster ssh fw001 --tty -- top

@@ -19,9 +19,9 @@ func newHistoryEvents() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "events TASK|JOB",
 		Short: "List what happened to a task and its jobs, or to one job, also long ago",
-		Long: `events lists what history keeps of what happened to a task and its jobs, or to one
-job, the first event first: who submitted what, each take, each step, each order, each
-end. muster events follows what happens now.`,
+		Long: `events lists the events that history keeps about a task and its jobs, or about one job,
+the first one first: the submit, each take, each step, each order, each end. muster
+events follows events while they happen.`,
 		Example: `  muster history events 0wcy7y2fb2
   muster history events 0wcy7y2fb2:fw001 -o json`,
 		Args:              cobra.ExactArgs(1),

@@ -20,12 +20,13 @@ func NewFsck() *cobra.Command {
 	zone, reason, mend := "", "", false
 	c := &cobra.Command{
 		Use:   "fsck",
-		Short: "Compare what the queue says in several places, and mend what differs",
-		Long: `fsck looks at every job of every task: it must be in exactly one place until it has its
-outcome, the counters must be what is there, and who holds a group or a limit must
-exist. It finds what a fault of muster, of Redis or of a person's hand has left; on a
-sound queue it finds nothing, also while work goes on. With --mend it puts right what
-it can. A job of which nothing is known any more ends unknown, it never runs again.
+		Short: "Check that the parts of the queue agree, and mend what differs",
+		Long: `fsck checks every job of every task: the job must be in exactly one place until it has
+its outcome, the counters must agree with the jobs, and each job that holds a group or
+a limit must exist. fsck finds what a fault of muster or of Redis, or a change by hand,
+has left; in a sound queue it finds nothing, also while jobs run. With --mend it
+corrects what it can. A job about which nothing is known any more ends unknown and
+never runs again.
 
 Exit codes: 0 nothing is left to do, 1 something is.`,
 		Example: `  muster fsck
@@ -34,7 +35,7 @@ Exit codes: 0 nothing is left to do, 1 something is.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	c.Flags().StringVar(&zone, "zone", "", "only this `zone`; all if not given")
-	c.Flags().BoolVar(&mend, "mend", false, "put right what can be")
+	c.Flags().BoolVar(&mend, "mend", false, "correct what can be corrected")
 	cli.CompleteFlagWith(c, "zone", complete.Zones)
 	cli.AddReason(c, &reason)
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, _ []string) error {

@@ -16,13 +16,13 @@ import (
 func NewHealth() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "health",
-		Short: "Tell whether the server is well",
-		Long: `health asks the server how it is, and whether its Redis takes what is new. What is
-wrong is told in the line status: a part of the fleet that does not know what is agreed
-about times and so begins nothing; a Redis that may have forgotten what has ended, or has
-lost what was agreed, so that nothing starts; a zone on which no node works though it has
-work, or had a node before (a new house, with neither, is well). It tells also what
-keeps nothing from starting: history that is not written, an inventory that was refused.
+		Short: "Show whether the server is well",
+		Long: `health asks the server for its state, and whether its Redis accepts new data. The line
+status names what keeps work from starting: a zone that lacks the timetable in force; a
+Redis that may have forgotten jobs that have ended, or has lost windows, schedules or
+orders; a zone without a node that has work, or had a node before (a new installation
+has neither, and is well). health also shows trouble that keeps nothing from starting:
+history that is not written, an inventory that was refused.
 
 Exit codes: 0 the status is ok, 1 it is not, 3 the server does not answer.`,
 		Example:           "  muster health",

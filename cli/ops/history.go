@@ -84,10 +84,10 @@ func NewHistory() *cobra.Command {
 		Use:   "history [TASK]",
 		Short: "List jobs that have ended, also long ago, the last one first",
 		Long: `history lists jobs that have ended, the last one first, for as long as history.keep
-says. Each answer is one page; its last line tells how to get the next one. A job that
-is not there has not ended, or muster lacks its end: see muster history gaps.
+says. Each answer is one page; its last line shows how to get the next one. A job that
+is missing has not ended, or history lacks its end: see muster history gaps.
 
-Times are RFC 3339, or a date with or without a time of the clocks here.`,
+Times are RFC 3339, or a date with or without a time, on the clocks of this machine.`,
 		Example: `  muster history --customer acme --outcome failed --from 2026-11-01
   muster history --host fw001 --limit 5
   muster history 0wcy7y2fb2
@@ -169,7 +169,7 @@ func newHistoryExport() *cobra.Command {
 		Use:   "export",
 		Short: "Write all jobs that have ended, a line of JSON each",
 		Long: `export writes every job that the flags pick, a line of JSON each, the last one first.
-It fails with exit code 1 if not all of them came.`,
+If some of them could not be read it ends with exit code 1.`,
 		Example: `  muster history export --from 2026-01-01 --to 2027-01-01 >2026.jsonl
   muster history export --customer acme | jq -r .host`,
 		Args:              cobra.NoArgs,
@@ -207,9 +207,9 @@ func newHistoryGaps() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gaps",
 		Short: "Show how far history was written, and what it lacks",
-		Long: `gaps shows how far the events of each zone were stored, and which of them were gone
-before: so many entries between two ids of the stream. What muster does not know to be
-complete it lists here.`,
+		Long: `gaps shows up to which event history has stored each zone, and which events were gone
+before history could store them: so many entries between two ids of the stream. Where
+history may be incomplete, there is a line here.`,
 		Example:           "  muster history gaps",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -20,7 +20,7 @@ import (
 func NewNodes() *cobra.Command {
 	c := &cobra.Command{
 		Use:               "nodes",
-		Short:             "List the machines that work, and what they have in hand",
+		Short:             "List the nodes, and the jobs that they have in hand",
 		Example:           "  muster nodes\n  muster nodes -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -85,10 +85,10 @@ func dutyHolder(d jobs.Duty) string {
 func newDuties() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "duties",
-		Short: "List what exactly one server does at a time, and which one that is",
-		Long: `A duty is had by one server, for three seconds at a time. When that server dies another
-one takes it over. tend looks after the queue, schedules fires the schedules, waves opens
-waves and leads chains, history writes what happened into SQL.`,
+		Short: "List the duties, and the server that has each",
+		Long: `One server has each duty, for three seconds at a time. When that server dies, another
+one takes the duty over. tend cares for the queue, schedules fires the schedules, waves
+opens waves and continues chains, history writes events into SQL.`,
 		Example:           "  muster nodes duties\n  muster nodes duties -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

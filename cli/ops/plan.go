@@ -25,17 +25,17 @@ func NewPlan() *cobra.Command {
 	calibrate, days := false, 30
 	c := &cobra.Command{
 		Use:   "plan RUNBOOK SELECTOR | plan --calibrate",
-		Short: "Tell when a task would be done, and which hosts do not fit into a window",
-		Long: `plan takes the runbook, the hosts and the arguments of muster run, and all its flags
-on which it depends when the task is done, but no rule and no waves. It asks for no
-secret and reads none: it needs no more than their names. It submits nothing. It lets
-the jobs that wait, and those of the new task, run in pretended time: with the windows,
-approvals and freezes as they are agreed, the fair order of an overloaded queue, groups,
-limits, and the slots of the nodes that are there. How long a job takes is what the last
-ten successes of the same runbook with the same arguments took on hosts of the same
-model and customer, else what --expect or the runbook says.
+		Short: "Predict when a task would be done, and which hosts fit into no window",
+		Long: `plan takes the runbook, the hosts and the arguments of muster run, and the flags that
+decide when a task is done, but no rule and no waves. It reads no secrets: their names
+are enough. It submits nothing. It lets the waiting jobs and those of the new task run
+in pretended time: with the agreed windows, approvals and freezes, the fair order of an
+overloaded queue, groups, limits, and the slots of the present nodes. It expects a job
+to take as long as the last ten successes of the same runbook with the same arguments on
+hosts of the same model and customer; without such successes, as --expect or the runbook
+says.
 
-It holds if nothing else happens: no task comes, no node goes, nothing fails.
+The plan holds if no other task comes, no node leaves and nothing fails.
 
 --calibrate compares plans with what happened: a task of the same runbook, selector and
 operator that was submitted within an hour of its plan.

@@ -21,17 +21,18 @@ func NewQueue() *cobra.Command {
 	live := false
 	c := &cobra.Command{
 		Use:   "queue",
-		Short: "Show what waits in each zone, and whose it is",
+		Short: "Show how many jobs wait in each zone, and of which tasks",
 		Long: `queue shows how many jobs wait in each zone, how late the first of them is, which
 tasks they belong to, and when an overloaded queue was last put into a fair order.
-QUEUED have never begun. AGAIN run, or wait for another try or for what others have:
-a group, a limit, their host. DUE of both could begin now. OLDEST is of QUEUED only.
-What a pause laid aside is in none of them; below it is WAITING. Jobs that wait for a
-window, the end of a freeze or their place in a jitter are deferred: below stands
-how many, of which task, for which window, and when they are due.
+QUEUED counts jobs that have never begun. AGAIN counts jobs that run, or wait for
+another try or for a group, a limit or a host that other jobs have. DUE counts the jobs
+of both that could begin now. OLDEST looks at QUEUED only. Paused jobs are in none of
+these; the list below counts them as WAITING. Jobs that wait for a window, the end of a
+freeze or their place in a jitter are deferred: the list below shows how many, of which
+task, for which window, and when they are due.
 
-With --watch it looks again each second: it draws a picture on a terminal, and
-writes a line a zone elsewhere, or a line of JSON with -o json.`,
+With --watch queue looks again each second. It draws a picture on a terminal; elsewhere
+it writes one line a zone, or a line of JSON with -o json.`,
 		Example: `  muster queue
   muster queue --watch
   muster queue --watch -o json`,

@@ -34,12 +34,11 @@ func NewReport() *cobra.Command {
 	form := formText
 	c := &cobra.Command{
 		Use:   "report TASK",
-		Short: "Tell what became of every host of a task: sums that always add up",
-		Long: `report tells what became of every host that a task was for. Each host is in exactly
-one part, and the parts add up to the number of hosts: what has not ended, and what
-muster does not know, have parts of their own. What the time of the jobs went to is
-summed up below: queued, in a window, at a gate, waiting, connecting, running,
-verifying.
+		Short: "Show the result of every host of a task, in sums that always add up",
+		Long: `report shows the result of every host of a task. Each host is in exactly one part, and
+the parts add up to the number of hosts: jobs that have not ended, and results that
+muster does not know, have parts of their own. Below are sums of the time that the jobs
+spent: queued, in a window, at a gate, waiting, connecting, running, verifying.
 
 It works while the task runs, and for as long as history.keep says afterwards.`,
 		Example: `  muster report 0wcy7y2fb2

@@ -19,21 +19,22 @@ func NewRestore() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore",
 		Short: "Put back windows, schedules and orders that Redis has lost",
-		Long: `restore puts back what people have agreed and Redis has forgotten, after a FLUSHALL say:
+		Long: `restore puts back what people have agreed and Redis has lost, for example by a FLUSHALL:
 windows with their freezes and approvals, schedules, a halt, pauses and drained hosts.
-History keeps a copy of them, two seconds old at most. Until then nothing starts in any
-zone.
+History keeps a copy of them, two seconds old at most. Nothing starts in any zone before
+restore.
 
-A part of which Redis has a later version stays as it is. Schedules go on with their next
-tick: what they missed is not made up for. API tokens are not kept: make new ones.`,
+If Redis has a later version of a part, that part stays as it is. Schedules continue with
+their next tick; missed ticks are not made up for. History keeps no API tokens: make new
+ones.`,
 		Example: `  muster restore --dry-run
   muster restore --reason 'somebody flushed the wrong Redis'
   muster restore --nothing --reason 'it is to begin empty'`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would come back")
-	c.Flags().BoolVar(&nothing, "nothing", false, "go on with what Redis has: nothing comes back")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be restored")
+	c.Flags().BoolVar(&nothing, "nothing", false, "continue with what Redis has, and restore nothing")
 	c.Flags().BoolVar(&sure, "yes", false, "do not ask")
 	cli.AddReason(c, &reason)
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, _ []string) error {

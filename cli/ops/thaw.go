@@ -19,9 +19,9 @@ func newThaw() *cobra.Command {
 		Use:   "thaw",
 		Short: "End the freeze of a zone before its time",
 		Long: `A zone freezes when its Redis may have forgotten something, until every child has
-said what it has in hand or its longest lock is over. thaw ends that at once, in one
-zone or in all that are frozen. It is safe if no child works that was not heard of:
-otherwise a host may get a second job beside the first.`,
+reported its jobs in hand or the longest lock has ended. thaw ends the freeze at once,
+in one zone or in all frozen ones. That is safe only if every child that works has
+reported: otherwise a host may get a second job beside the first.`,
 		Example: `  muster nodes thaw --reason 'all nodes were restarted'
   muster nodes thaw --zone zrh --reason 'node3 is powered off'`,
 		Args:              cobra.NoArgs,

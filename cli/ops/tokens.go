@@ -18,9 +18,9 @@ func NewToken() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "token",
 		Short: "Make, list and remove the tokens that prove who an operator is",
-		Long: `A server that listens beyond its own machine wants a token with every request. The
-first one is made on the server's machine, where none is needed. Only its hash is
-kept, so it is shown once. The command line reads it from MUSTER_TOKEN.`,
+		Long: `A server that listens beyond its own machine requires a token with every request. Make
+the first one on the server's machine, where none is needed. The server keeps only a
+hash, so it shows a token once. The command line reads the token from MUSTER_TOKEN.`,
 		Example: `  MUSTER_TOKEN=$(muster token create alice)
   muster token ls
   muster token rm alice`,
@@ -88,7 +88,7 @@ func newTokenRemove() *cobra.Command {
 	return cli.Command(&cobra.Command{
 		Use:               "rm NAME",
 		Aliases:           []string{"remove"},
-		Short:             "Remove a token: it is refused from then on",
+		Short:             "Remove a token: the server refuses it from then on",
 		Example:           "  muster token rm alice",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -23,12 +23,12 @@ func NewCancel() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cancel TASK | JOB...",
 		Short: "End a task, or some of its jobs",
-		Long: `cancel ends the jobs of a task that are not running, with the outcome cancelled. Those
-that run are stopped on their hosts within five seconds, and end as cancelled when
-nothing of them is left there, else as unknown. Instead of a task it takes jobs of
-one task, by their ids.
+		Long: `cancel ends the jobs of a task that are not running, with the outcome cancelled. It
+stops running jobs on their hosts within five seconds: such a job ends as cancelled if
+nothing of it is left on its host, else as unknown. In place of a task, name jobs of
+one task by their ids.
 
-With --wait the exit code is 1 if one ended as unknown: look at its host.`,
+With --wait the exit code is 1 if a job ended as unknown: look at its host.`,
 		Example: `  muster cancel 0wcy7y2fb2
   muster cancel 0wcy7y2fb2 --reason 'wrong ruleset' --wait
   muster cancel 0wcy7y2fb2:fw001 0wcy7y2fb2:fw002`,

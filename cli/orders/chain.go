@@ -44,9 +44,9 @@ func newRolloutUndo() *cobra.Command {
 	reason := ""
 	c := &cobra.Command{
 		Use:   "undo TASK",
-		Short: "Take back what was run with --staged or --roll-back, on all hosts",
-		Long: `undo ends what has not begun and takes the rest back, by the runbook that the one
-which was run names under undo. It is done once.`,
+		Short: "Undo on all hosts what run --staged or --roll-back did",
+		Long: `undo cancels the jobs that have not begun, and undoes the rest with the runbook that the
+task's own runbook names under undo. It does so once.`,
 		Example:           `  muster rollout undo 0wcy7y2fb2 --reason 'customers of acme are cut off'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: complete.Tasks,

@@ -23,10 +23,10 @@ func NewGate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gate",
 		Short: "Show jobs that wait for a person, and answer them",
-		Long: `A runbook may have a gate: a step at which a job stands until a person has looked and
-says so. It takes no worker meanwhile. Opened, the job goes on at once; refused, or not
-opened in time, the step has failed. An answer is for one gate of one job, and the first
-one counts.`,
+		Long: `A gate is a step of a runbook at which a job waits until a person has looked and
+answers. The job needs no worker while it waits. If the person opens the gate, the job
+continues at once. If the person refuses it, or nobody opens it in time, the step fails.
+An answer is for one gate of one job, and the first answer counts.`,
 		Example: `  muster gate ls
   muster gate open 0wcy7y2fb2:ns1 --reason 'the DS is in .ch'
   muster gate refuse 0wcy7y2fb2:ns1 --reason 'wrong digest'`,
@@ -41,7 +41,7 @@ func newGateList() *cobra.Command {
 	return cli.Command(&cobra.Command{
 		Use:     "ls [TASK|SELECTOR]",
 		Aliases: []string{"list"},
-		Short:   "List the jobs that stand at a gate",
+		Short:   "List the jobs that wait at a gate",
 		Example: `  muster gate ls
   muster gate ls 0wcy7y2fb2
   muster gate ls customer=acme -o json`,
@@ -78,18 +78,19 @@ func newGateAnswer(verb string) *cobra.Command {
 	reason := ""
 	c := &cobra.Command{
 		Use:   verb + " JOB|TASK...",
-		Short: "Let jobs go on that stand at a gate",
-		Long: `open lets jobs go on, at once, that stand at a gate. With a task it is for all of its
-jobs that stand at one now; those that come to it later ask again.`,
+		Short: "Let jobs that wait at a gate continue",
+		Long: `open lets jobs that wait at a gate continue at once. With a task it is for all jobs of
+the task that wait at a gate now; jobs that reach a gate later ask again.`,
 		Example: `  muster gate open 0wcy7y2fb2:ns1 --reason 'the DS is in .ch'
   muster gate open 0wcy7y2fb2 --reason 'all of them are drained'`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeGates,
 	}
 	if verb == "refuse" {
-		c.Short = "Let jobs fail that stand at a gate"
-		c.Long = `refuse has the step fail at which jobs stand, class operator, with who refused and
-why; its on_fail runs. With a task it is for all of its jobs that stand at a gate now.`
+		c.Short = "Let jobs that wait at a gate fail"
+		c.Long = `refuse lets the gates fail at which jobs wait. The error names the person and the
+reason, its class is operator, and the on_fail of the gate runs. With a task it is for
+all jobs of the task that wait at a gate now.`
 		c.Example = `  muster gate refuse 0wcy7y2fb2:ns1 --reason 'wrong digest'
   muster gate refuse 0wcy7y2fb2 --reason 'called off'`
 	}

@@ -67,8 +67,8 @@ func NewPause() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pause TASK | --customer NAME | --zone NAME",
 		Short: "Start no more jobs of a task, a customer or a zone",
-		Long: `pause lets no more jobs start. Those that run go on to their end. Nothing is lost:
-muster resume brings the jobs back, and they expire later by as long as it lasted.`,
+		Long: `pause lets no more jobs start. Running jobs continue to their end. Nothing is lost:
+muster resume brings the jobs back, and they expire later by the length of the pause.`,
 		Example: `  muster pause 0wcy7y2fb2
   muster pause --customer acme --reason 'their change freeze'
   muster pause --zone zrh`,
@@ -93,8 +93,9 @@ func NewResume() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume TASK | --customer NAME | --zone NAME | --all",
 		Short: "End a pause, or with --all the halt",
-		Long: `resume brings back the jobs that a pause laid aside. With --all it ends a halt, and
-only that: what was paused by itself stays paused, and is listed.`,
+		Long: `resume brings back the jobs that a pause laid aside. With --all it ends a halt and
+nothing else: tasks, customers and zones with a pause of their own stay paused, and
+resume lists them.`,
 		Example: `  muster resume 0wcy7y2fb2
   muster resume --customer acme
   muster resume --all --reason 'the fire is out'`,
@@ -126,8 +127,8 @@ func NewHalt() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "halt",
 		Short: "The big red button: nothing starts any more, anywhere",
-		Long: `halt stops everything: no job starts, and no further step of a job that runs. The
-commands that are running on hosts go on to their end. Only
+		Long: `halt stops everything: no job starts, and no running job begins a further step.
+Commands that run on hosts continue to their end. Only
 muster resume --all --reason '…' ends it.`,
 		Example: `  muster halt
   muster halt --reason 'the new firmware bricks x200'`,

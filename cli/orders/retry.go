@@ -33,16 +33,16 @@ func NewRetry() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "retry TASK --failed | --outcome LIST",
 		Short: "Do jobs of a task again, as a new task",
-		Long: `retry makes a new task of those hosts whose jobs ended in a way that is named. It
-runs what the old task ran, with the same arguments; the hosts are as the inventory
-has them today. Of a task that still runs only jobs that have ended are taken.
-How a job ended is kept for a day.
+		Long: `retry makes a new task for the hosts whose jobs ended with one of the named outcomes.
+It runs what the old task ran, with the same arguments, on the hosts as the inventory
+has them today. If the old task still runs, retry takes only jobs that have ended. The
+queue keeps outcomes for a day.
 
-The same order given twice does its work once: a host that was retried from this task
-before is left out, and it is said by which task. If nothing is left no task is made,
-and the id of the earlier one is printed; --wait follows it. What ended badly in that
-one, too, is retried from there; --again takes all once more. A retry that was ended
-before it began on a host does not count.`,
+The same order given twice does its work once: retry leaves out a host that was retried
+from this task before, and names the task that did it. If no host is left, retry makes
+no task and prints the id of the earlier one; --wait follows that. If hosts failed in
+the earlier task too, retry that one; --again takes all hosts once more. A retry that
+ended before it began on a host does not count for that host.`,
 		Example: `  muster retry 0wcy7y2fb2 --failed
   muster retry 0wcy7y2fb2 --outcome unreachable,unknown --wait
   muster retry 0wcy7y2fb2 --failed --reason 'the disk is full no more'
@@ -55,10 +55,10 @@ before it began on a host does not count.`,
 	fl.BoolVar(&f.failed, "failed", false, "jobs with the outcome failed")
 	fl.StringSliceVar(&f.outcomes, "outcome", nil, "jobs with one of these `outcomes`: "+
 		cli.Join(jobs.Outcomes()))
-	fl.BoolVar(&f.skip, "skip-missing", false, "leave out hosts that are in the inventory no more")
+	fl.BoolVar(&f.skip, "skip-missing", false, "leave out hosts that are no longer in the inventory")
 	fl.BoolVar(&f.again, "again", false, "also hosts that were retried from this task before")
 	fl.BoolVar(&f.wait, "wait", false, "follow it to its end; exit codes as those of muster run")
-	fl.BoolVar(&f.dry, "dry-run", false, "tell what would be done and do nothing")
+	fl.BoolVar(&f.dry, "dry-run", false, "show what would be done and do nothing")
 	fl.StringVar(&f.reason, "reason", "", "`why`, which the new task keeps")
 	submit.AddExpect(c, &f.expect)
 	c.MarkFlagsMutuallyExclusive("wait", "dry-run")

@@ -20,9 +20,10 @@ import (
 func NewRollout() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollout",
-		Short: "Tasks that go out by a rule or in waves: show, stop, let them go on",
+		Short: "Show, stop and continue tasks that go out in waves or stop by a rule",
 		Long: `A task with --max-failed, --breaker, --canary or --waves stops when its rule breaks:
-what has begun goes on to its end, and nothing else begins until a person says so.`,
+jobs that have begun continue to their end, and no other job begins until a person lets
+the task continue.`,
 		Example: `  muster run exec --on role=fw --arg cmd=reload --max-failed 5
   muster rollout ls
   muster rollout show 0wcy7y2fb2
@@ -92,7 +93,7 @@ func rolloutGrid(list []jobs.TaskInfo, colours cli.Palette) cli.Grid {
 func newRolloutShow() *cobra.Command {
 	return cli.Command(&cobra.Command{
 		Use:   "show TASK",
-		Short: "Show by which rule a task goes out, how far it is, and what it waits for",
+		Short: "Show the rule and the waves of a task, its progress, and what it waits for",
 		Example: `  muster rollout show 0wcy7y2fb2
   muster rollout show 0wcy7y2fb2 -o json`,
 		Args:              cobra.ExactArgs(1),
@@ -132,8 +133,9 @@ func newRolloutStop() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stop TASK",
 		Short: "Let no further job of a task begin",
-		Long: `stop lets what has begun go on to its end, also over several steps, and nothing else
-begin. muster rollout next lets it go on; muster cancel ends it.`,
+		Long: `stop lets no further job of a task begin. Jobs that have begun continue to their end,
+also over several steps. muster rollout next lets the task continue; muster cancel ends
+it.`,
 		Example:           `  muster rollout stop 0wcy7y2fb2 --reason 'fw17 drops traffic'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRollouts,
@@ -160,17 +162,18 @@ func newRolloutNext() *cobra.Command {
 	reason, failed, wave := "", "", 0
 	c := &cobra.Command{
 		Use:   "next TASK",
-		Short: "Let a stopped task go on, or open its next wave now",
-		Long: `next lets a task go on that was stopped by its rule or by a person, or opens the next
-wave without waiting for the soak time, the gate or the health check. If more have
-failed than may, --max-failed says how many may fail in all from now on.
+		Short: "Let a stopped task continue, or open its next wave now",
+		Long: `next lets a task continue that its rule or a person has stopped, or opens the next wave
+without waiting for the soak time, the gate or the health check. If too many hosts have
+failed, --max-failed sets how many may fail in all from now on.
 
-While jobs of the open waves have not ended no further wave is opened: next says so and
-ends with exit code 1, and is to be given again when muster rollout show says that the
-wave is over. A task that goes on already, with no wave ahead, is exit code 0.
+While jobs of the open waves have not ended, next opens no further wave: it says so and
+ends with exit code 1. Give it again when muster rollout show says that the wave is over.
+If the task continues already and no wave is ahead, the exit code is 0.
 
-With --wave N only wave N is opened, so that giving the order twice does not open two: it
-must be the next one, and if it is open already nothing is done. No wave is passed over.`,
+With --wave N next opens only wave N, so that the order given twice does not open two
+waves. N must be the next wave; if it is open already, next does nothing. No wave can be
+skipped.`,
 		Example: `  muster rollout next 0wcy7y2fb2 --reason 'wave 1 looks well'
   muster rollout next 0wcy7y2fb2 --wave 2 --reason 'wave 1 looks well'
   muster rollout next 0wcy7y2fb2 --max-failed 10 --reason 'the six are old ones'`,

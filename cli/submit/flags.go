@@ -47,7 +47,7 @@ func (f *RunFlags) AddTerms(c *cobra.Command) {
 	fl.StringVar(&f.at, "at", "", "do not start before this `time`: 2026-12-01T02:00:00Z, "+
 		"'2026-12-01 02:00' (local), or +90m")
 	fl.StringVar(&f.expire, "expire", "",
-		"jobs not started so long after their `time` expire (default 8h)")
+		"`time` that a due job waits for its start before it expires (default 8h)")
 	fl.BoolVar(&f.disruptive, "disruptive", false,
 		"one host of a redundancy group at a time, whatever the runbook says")
 	fl.BoolVar(&f.timed.SkipClosed, "skip-closed", false,
@@ -67,11 +67,11 @@ func (f *RunFlags) Add(c *cobra.Command) {
 	f.AddTerms(c)
 	fl := c.Flags()
 	fl.StringVar(&f.supersedes, "supersedes", "",
-		"end what older tasks with this `key` have queued on the same hosts")
+		"end the jobs that older tasks with this `key` have queued on the same hosts")
 	fl.StringVar(&f.id, "id", "", "`id` of the task, to complete a submit that got no answer")
 	fl.BoolVar(&f.watch.wait, "wait", false, "wait for the end, also with -o json")
 	fl.BoolVar(&f.watch.detach, "detach", false, "print the task and do not follow it")
-	fl.BoolVar(&f.dry, "dry-run", false, "tell what would be done and do nothing")
+	fl.BoolVar(&f.dry, "dry-run", false, "show what would be done and do nothing")
 	f.rollout.add(c)
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")
 }
@@ -98,8 +98,8 @@ type onlyFlags struct{ check, diff bool }
 
 func (f *onlyFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.check, "check", false,
-		"only what the runbook checks before its first change, on the hosts")
-	c.Flags().BoolVar(&f.diff, "diff", false, "likewise, and show what it would change")
+		"run only the checks before the runbook's first change")
+	c.Flags().BoolVar(&f.diff, "diff", false, "like --check, and show what the runbook would change")
 	c.MarkFlagsMutuallyExclusive("check", "diff")
 }
 

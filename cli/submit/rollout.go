@@ -14,9 +14,9 @@ import (
 
 // addChain adds the flags of run for tasks that precede or follow a task.
 func (f *rolloutFlags) addChain(c *cobra.Command) {
-	c.Flags().BoolVar(&f.Staged, "staged", false, "prepare it on all hosts first, and do it on all "+
-		"at once (--at), if no more than --max-failed (default 0) could not be prepared")
-	c.Flags().BoolVar(&f.RollBack, "roll-back", false, "take it back on all hosts if more than "+
+	c.Flags().BoolVar(&f.Staged, "staged", false, "prepare all hosts first, and act on all at once "+
+		"(--at), unless the preparation failed on more than --max-failed (default 0)")
+	c.Flags().BoolVar(&f.RollBack, "roll-back", false, "undo it on all hosts if more than "+
 		"--max-failed (default 0) fail")
 }
 
@@ -29,16 +29,16 @@ type rolloutFlags struct {
 
 func (f *rolloutFlags) add(c *cobra.Command) {
 	fl := c.Flags()
-	fl.StringVar(&f.MaxFailed, "max-failed", "", "stop when more have failed: `N or P%` of the "+
-		"hosts; failed and begun together are never more than that and one")
+	fl.StringVar(&f.MaxFailed, "max-failed", "", "stop when more hosts have failed: `N or P%` of "+
+		"all; the jobs that run or have failed are never more than that plus one")
 	fl.BoolVar(&f.UnreachableOK, "unreachable-ok", false,
-		"a host that is not reached is no failure")
+		"do not count a host that is not reached as a failure")
 	fl.StringVar(&f.Breaker, "breaker", "",
 		"stop when so many fail within a time: `N/T`, such as 3/10m")
 	fl.StringVar(&f.Canary, "canary", "", "`N` hosts first, then the others")
-	fl.StringVar(&f.waves, "waves", "", "how many hosts have begun with each wave, as numbers or "+
-		"shares: `1,10%,50%,100%`")
-	fl.StringVar(&f.Soak, "soak", "", "wait so long after each wave: a `time` such as 5m")
+	fl.StringVar(&f.waves, "waves", "", "hosts that may have begun in each wave and before, as "+
+		"numbers or shares: `1,10%,50%,100%`")
+	fl.StringVar(&f.Soak, "soak", "", "`time` to wait after each wave, such as 5m")
 	fl.StringVar(&f.Health, "health", "", "a `runbook` that must succeed on all hosts so far before "+
 		"the next wave")
 	fl.StringArrayVar(&f.healthArgs, "health-arg", nil,

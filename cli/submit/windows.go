@@ -22,8 +22,8 @@ func (f *RunFlags) addTimed(c *cobra.Command) {
 
 // AddExpect adds the flag for the time of work without an estimate.
 func AddExpect(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "expect", "", "how long it takes on a host, such as `5m`, where no "+
-		"earlier success of the same runbook with the same arguments tells it, whatever the runbook says")
+	c.Flags().StringVar(to, "expect", "", "duration on a host, such as `5m`; it replaces that of "+
+		"the runbook, and counts until the runbook has succeeded with the same arguments")
 }
 
 // windowWords says, line by line, which hosts have a turn in which opening.

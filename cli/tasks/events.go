@@ -29,9 +29,9 @@ func NewEvents() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "events [TASK]",
 		Short: "Follow what happens, until Ctrl-C or the end of a task",
-		Long: `events prints what happens from now on, a line an event; with -o json each line is
-a JSON object. It goes on where it was when the server was away for a while. Of a
-task it ends when that has ended.`,
+		Long: `events prints what happens from now on, one line an event; with -o json each line is
+a JSON object. When the server was away for a while, events continues where it was.
+With a task, events ends when the task has ended.`,
 		Example: `  muster events
   muster events 0wcy7y2fb2 -o json`,
 		Args:              cobra.MaximumNArgs(1),

@@ -18,13 +18,13 @@ func NewExec() *cobra.Command {
 	var f submit.RunFlags
 	c := &cobra.Command{
 		Use:   "exec SELECTOR -- COMMAND...",
-		Short: "Run a command on hosts, and follow it: run exec in short",
+		Short: "Run a command on hosts, and follow it; short for run exec",
 		Long: `exec runs a command on hosts, and ends with a summary of what they said. It is
 muster run exec SELECTOR --arg cmd='COMMAND', and takes the flags of muster run, in
-front of the two dashes; see there what a selector is, and for the exit codes.
+front of the two dashes. The help of muster run explains selectors and exit codes.
 
 One word behind the dashes is a text for the shell of the hosts, where pipes and
-variables count. Several are the words of one command, each as it stands.`,
+variables count. Several words are one command, which gets each of them unchanged.`,
 		Example: `  muster exec 'role=fw' -- uname -a
   muster exec all -- 'df -h / | tail -1'
   muster exec 'fw[001-020]' --dry-run -- uptime

@@ -79,21 +79,21 @@ func NewJob() *cobra.Command {
 	var f askFlags
 	c := &cobra.Command{
 		Use:   "job JOB",
-		Short: "Show a job: how it stands or ended, what it ran, its attempts and steps",
-		Long: `job shows a job, also one of long ago: how it stands or how it ended, what it ran and
-who ordered it, and what history keeps of its attempts and steps. Each event of it is in
-muster history events.
+		Short: "Show a job: its state or outcome, what it ran, its attempts and steps",
+		Long: `job shows a job, also one of long ago: its state or its outcome, what it ran, who ordered
+it, and the attempts and steps that history keeps. muster history events lists each event
+of the job.
 
-With --ask a worker asks the host of a job that ended unknown how it ended, if the host
-keeps records of its steps (fence). If the record says so, the job's end is that from
-then on: succeeded only if all its steps were done, else failed with what was not done.
-Nothing is begun, stopped or waited for on the host. Its lock goes if nothing of the job
-is at work there; a redundancy group that the job froze stays frozen. A host can be asked
-about a job for a day behind the end of its task. Several jobs can be named then, or with
---unknown a task: all its jobs that ended unknown are meant.
+With --ask a worker asks the host of a job that ended unknown how the job ended, if the
+host keeps records of steps (fence). If the record shows it, the job gets a new outcome:
+succeeded only if all its steps were done, else failed with what was not done. The worker
+begins nothing on the host, stops nothing and waits for nothing. It unlocks the host if
+nothing of the job is at work there; a redundancy group that the job froze stays frozen.
+A host can be asked about a job until a day after the end of its task. --ask takes
+several jobs, or with --unknown a task, for all its jobs that ended unknown.
 
-Exit codes with --ask: 0 it is known how all of them ended, 1 some stay unknown, or their
-orders were not answered in time.`,
+Exit codes with --ask: 0 all outcomes are known now, 1 some jobs stay unknown, or nobody
+answered in time.`,
 		Example: `  muster job 0wcy7y2fb2:fw001
   muster job 0wcy7y2fb2:fw001 --ask --reason 'the network is back'
   muster job last --ask --unknown`,

@@ -21,16 +21,16 @@ func NewLogs() *cobra.Command {
 	var f logFlags
 	c := &cobra.Command{
 		Use:   "logs TASK|JOB",
-		Short: "Print what hosts said, or say just now",
-		Long: `logs prints the output of a job, or of all jobs of a task, each line behind its
-host. With -f it goes on while they run, until they have ended.
+		Short: "Print the output of hosts, also while their jobs run",
+		Long: `logs prints the output of a job, or of all jobs of a task, each line behind the name
+of its host. With -f it continues while jobs run, until they have ended.
 
---fold puts the hosts of a task together that said the same, the biggest group
-first; --diff shows what the others said otherwise than the majority.
+--fold groups the hosts of a task that have equal output, the biggest group first;
+--diff shows how the output of other hosts differs from that of the majority.
 
-On a terminal everything is made harmless that could move the cursor, hide text or
+On a terminal logs makes characters harmless that could move the cursor, hide text or
 do worse. In a pipe or a file the output of a job is what the host sent, byte for
-byte; that of a task with --raw.`,
+byte; for a task --raw does that.`,
 		Example: `  muster logs 0wcy7y2fb2:fw001
   muster logs 0wcy7y2fb2:fw001 > fw001.txt
   muster logs -f 0wcy7y2fb2
@@ -47,10 +47,10 @@ byte; that of a task with --raw.`,
 		},
 	}
 	fl := c.Flags()
-	fl.BoolVarP(&f.follow, "follow", "f", false, "go on while jobs run")
-	fl.BoolVar(&f.fold, "fold", false, "put hosts together that said the same")
+	fl.BoolVarP(&f.follow, "follow", "f", false, "continue while jobs run")
+	fl.BoolVar(&f.fold, "fold", false, "group hosts that have equal output")
 	fl.BoolVar(&f.diff, "diff", false, "show what differs from the majority; folds, too")
-	fl.BoolVar(&f.raw, "raw", false, "byte for byte, or not at all: refuses on a terminal")
+	fl.BoolVar(&f.raw, "raw", false, "byte for byte; refused on a terminal")
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
 		return showLogs(ctx, s, f, args[0])
 	})

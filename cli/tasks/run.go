@@ -17,20 +17,20 @@ func NewRun() *cobra.Command {
 		Use:   "run RUNBOOK SELECTOR",
 		Short: "Run a runbook on hosts, and follow it",
 		Long: `run submits a task: a runbook, its arguments, and the hosts to run it on. The list
-of hosts is fixed at that moment. Then it follows the task and ends with a summary
-of what the hosts said; the task does not depend on it and runs on without it.
-The selector may stand behind --on instead. For a command there is muster exec.
+of hosts is fixed at that moment. Then run follows the task and ends with a summary of
+the output of the hosts; if you interrupt it, the task continues. The selector may stand
+behind --on instead. For a single command use muster exec.
 
 ` + cli.SelectorHelp + `
 An empty selection is an error, and drained hosts are left out.
 
 Jobs of a runbook with "window: required", or with --window, begin in the approved
-windows of their hosts (muster windows). The plan says how many have their turn in
-which opening; hosts without any are an error before anything is queued. So is
-work if neither an earlier success, the runbook nor --expect tells how long it takes.
+windows of their hosts (muster windows). The plan shows how many jobs begin in which
+opening. A host without an opening is an error before anything is queued. So is a task
+with an unknown duration: no earlier success, the runbook and --expect give none.
 
 Exit codes: 0 all jobs succeeded, 1 some did not, 2 wrong use, 3 the server does not
-answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
+answer, 4 cancelled or stopped by a rule, 130 interrupted (the task continues).`,
 		Example: `  muster run exec 'role=fw' --arg cmd='uname -a'
   muster run exec 'fw[001-020]' --arg cmd='uptime' --dry-run
   muster run firewall --on 'role=fw' --arg-file ruleset=new.nft --diff

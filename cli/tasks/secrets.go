@@ -17,9 +17,9 @@ func NewSecrets() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "secrets",
 		Short: "Make the key that secret arguments are sealed with",
-		Long: `Arguments of type secret are sealed by the server before they are kept, and opened by
-the worker right before its steps. Both need the same key, in a file that only they may
-read, and that Redis never sees: secrets.key in the configuration.`,
+		Long: `The server seals arguments of type secret before it stores them, and the worker opens
+them right before its steps. Both need the same key, in a file that only they can read
+and that Redis never sees: secrets.key in the configuration.`,
 		Example: `  muster secrets keygen /etc/muster/secrets.key`,
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -33,7 +33,7 @@ func newSecretsKeygen() *cobra.Command {
 		Use:   "keygen FILE",
 		Short: "Make a key and write it to a file that is not there yet",
 		Long: `keygen writes 32 random bytes, in base64 and a line of their own, to a new file of mode
-0400. It never overwrites one: without the old key nothing that it sealed can be opened.
+0400. It never overwrites a file: without the old key nobody can open what it sealed.
 
 Give the file to all servers and nodes, each to the user who runs muster there. To change
 keys put the new one into a second line everywhere, then make it the first line

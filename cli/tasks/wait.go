@@ -18,11 +18,11 @@ func NewWait() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "wait TASK",
 		Short: "Wait for the end of a task; exit codes as those of run",
-		Long: `wait follows a task to its end and prints the summary. If the time is over before,
-it says what the task waits for, and with -o json prints the task as it is.
+		Long: `wait follows a task to its end and prints the summary. If the time of --timeout is over
+first, wait shows what the task waits for, and with -o json prints the task as it is.
 
 Exit codes: 0 all jobs succeeded, 1 some did not or the time was over, 3 the server does
-not answer, 4 cancelled or stopped by a rule, 130 interrupted (the task runs on).`,
+not answer, 4 cancelled or stopped by a rule, 130 interrupted (the task continues).`,
 		Example: `  muster wait 0wcy7y2fb2
   muster wait 0wcy7y2fb2 --timeout 30m -o json`,
 		Args:              cobra.ExactArgs(1),

@@ -23,10 +23,10 @@ func newWindowsApprove() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approve WINDOW",
 		Short: "Approve a window, for a span of time or for single occurrences",
-		Long: `approve says that a customer agrees: to all occurrences of a window within a span of
-time, or to those that begin at the times given. It is for the window as it is now:
-any change of the window voids it for ever. What it is for is shown first, on the clocks
-of the window's place, and on a terminal a person is asked; --yes says it beforehand.`,
+		Long: `approve records that a customer agrees to all occurrences of a window within a span of
+time, or to those that begin at the given times. The approval is for the window as it is
+now: any change of the window voids it for ever. approve first shows the occurrences on
+the clocks of the window's place, and on a terminal it asks; --yes answers beforehand.`,
 		Example: `  muster windows approve acme-sunday --from 2026-12-01 --until 2027-01-01 \
       --for 'Carol (ACME)' --reference CHG-17
   muster windows approve acme-sunday --start 2026-12-06T01:00:00Z`,
@@ -115,9 +115,9 @@ func newWindowsWithdraw() *cobra.Command {
 	reason := ""
 	c := &cobra.Command{
 		Use:   "withdraw APPROVAL",
-		Short: "Take an approval back: nothing begins in its occurrences any more",
-		Long: `withdraw takes an approval back. Jobs that run go on to their end; those that wait for
-an occurrence are put off when they come to it.`,
+		Short: "Withdraw an approval: nothing begins in its occurrences any more",
+		Long: `withdraw takes an approval back. Running jobs continue to their end; jobs that wait for
+an occurrence are deferred when it begins.`,
 		Example:           `  muster windows withdraw 5x2kq7ad --reason 'their line card is late'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeApprovals,
@@ -152,10 +152,10 @@ func newWindowsFreeze() *cobra.Command {
 	everyone, of := false, map[string]*string{}
 	c := &cobra.Command{
 		Use:   "freeze NAME",
-		Short: "Let no work begin, for everyone or for some",
-		Long: `freeze lets no work begin on the hosts of a customer, a site or a group, on one host or
-on all, whatever it is and wherever it comes from. What runs goes on. It holds from now
-or --from on, until --until, that day included, or until it is lifted.`,
+		Short: "Let no work begin, on all hosts or on some",
+		Long: `freeze lets no work of any kind begin on the hosts of a customer, a site or a group, on
+one host or on all. Running jobs continue. The freeze holds from now or --from on, until
+--until, that day included, or until somebody lifts it.`,
 		Example: `  muster windows freeze outage --customer acme --reason INC-7
   muster windows freeze maintenance --site zrh1 --until +90m --reason CHG-9
   muster windows freeze year-end --everyone --from 2026-12-20 \

@@ -36,8 +36,8 @@ func newWindowsCalendar() *cobra.Command {
 		Use:   "calendar SELECTOR",
 		Short: "Draw when hosts are open, for a week or a month",
 		Long: `calendar draws a line a day, a character for half an hour:
-█ open, ░ not approved yet, x frozen, · shut. Hosts that are open alike are
-drawn once. Times are of the clocks here, or of --zone.`,
+█ open, ░ not approved yet, x frozen, · shut. Hosts with the same openings are
+drawn once. Times are on the clocks of this machine, or of --zone.`,
 		Example: `  muster windows calendar customer=acme
   muster windows calendar fw001 --month --zone Europe/Zurich`,
 		Args:              cobra.ExactArgs(1),

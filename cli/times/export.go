@@ -23,10 +23,10 @@ func newWindowsExport() *cobra.Command {
 	var window, from, until string
 	c := &cobra.Command{
 		Use:   "export HOST | --window NAME",
-		Short: "Write when a host, or a window, is open as an iCalendar file",
+		Short: "Write the times in which a host or a window is open as an iCalendar file",
 		Long: `export writes an iCalendar file with an event for each occurrence, in UTC, for people who
-want to see it in their calendar. What nobody has approved yet is TENTATIVE there. It is
-what is agreed now: whoever needs it later exports it again.`,
+want to see it in their calendar. Occurrences that nobody has approved yet are TENTATIVE.
+The file shows what is agreed now, and does not follow later changes.`,
 		Example: `  muster windows export fw001 > fw001.ics
   muster windows export --window acme-sunday --until 2028-01-01 > acme.ics`,
 		Args:              cobra.MaximumNArgs(1),

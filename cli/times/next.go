@@ -75,7 +75,7 @@ func newWindowsExplain() *cobra.Command {
 	runbook := ""
 	c := &cobra.Command{
 		Use:               "explain HOST",
-		Short:             "Say which windows hold for a host, why, and whether work may start now",
+		Short:             "Show which windows hold for a host, why, and whether work may start now",
 		Example:           "  muster windows explain fw001 --runbook firmware",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: complete.HostName,

@@ -12,10 +12,10 @@ import (
 )
 
 // pruningHelp explains the rule for everything that is applied from files.
-const pruningHelp = `What the files name is added, or takes the place of what has its name. What they do not
-name stays. --prune removes what belongs to the same customers and is not in the files;
-what is of no customer is pruned if the files have something that is of none.
-Of two people who apply files about the same customer at once, the second is refused.`
+const pruningHelp = `apply adds what the files name, or replaces what has the same name. Everything else
+stays. --prune removes what belongs to the same customers and is not in the files; it
+removes what belongs to no customer only if the files have something without a customer.
+If two people apply files for the same customer at once, the second one is refused.`
 
 // addPruning adds the flags for the removal of entries to a command.
 func addPruning(c *cobra.Command, p *windows.Pruning) {
@@ -23,7 +23,8 @@ func addPruning(c *cobra.Command, p *windows.Pruning) {
 		"remove what belongs to the customers in the files, and is not in them")
 	c.Flags().StringArrayVar(&p.Customers, "prune-customer", nil,
 		"remove what belongs to this `customer`, and is not in the files; can be repeated")
-	c.Flags().BoolVar(&p.All, "prune-all", false, "remove everybody's that is not in the files")
+	c.Flags().BoolVar(&p.All, "prune-all", false,
+		"remove all that is not in the files, whatever its customer")
 	cli.CompleteFlagWith(c, "prune-customer", complete.Customers)
 }
 
@@ -40,14 +41,14 @@ func leftText(left []string) string {
 // applySchedulesHelp explains how to write schedules.
 const applySchedulesHelp = `apply adds the schedules of files and changes those that differ. What is not in the
 files stays; --prune and muster schedules rm remove it. Applying the same again changes
-nothing. All mistakes are told at once, with file and line, and then nothing is done.
+nothing. It reports all mistakes at once, with file and line, and then does nothing.
 
   schedules:
     - name: zsk-weekly
       cron: "H 3 * * SUN"       # or six fields, @daily, @every 90s, first Sunday 03:00
       except: [2026-12-24]      # days without a tick, also 2026-12-24 to 2027-01-03
       zone: Europe/Zurich
-      jitter: 30m               # later than the tick by a fixed part of this
+      jitter: 30m               # a fixed part of it delays the task
       gap: first                # or skip: a tick in an hour that is left out
       fold: first               # or second: a tick in an hour that comes twice
       runbook: exec
@@ -59,7 +60,7 @@ nothing. All mistakes are told at once, with file and line, and then nothing is 
       window: none              # or required: jobs wait for windows in any case
       priority: normal          # or high, low
       expire: 8h
-      expect: 5m                # it takes so long where no earlier success tells it
+      expect: 5m                # the duration, as long as no earlier success shows it
       disruptive: false
       supersedes: KEY
       only: check               # or diff: a dry run on the hosts

@@ -27,9 +27,9 @@ func NewSchedules() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "schedules",
 		Aliases: []string{"schedule"},
-		Short:   "Recurring tasks: what is due when, and what became of it",
-		Long: `A schedule submits a task again and again: cron text in the zone of a place, a runbook,
-and a selector that is looked up at each tick. One of the servers fires them all; each
+		Short:   "Submit tasks repeatedly, at set times",
+		Long: `A schedule submits a task repeatedly: it has cron text in a time zone, a runbook, and a
+selector that is looked up at each tick. One of the servers fires all schedules; each
 tick becomes one task, also if that server dies or comes back.`,
 		Example: `  muster schedules apply schedules.yaml --check
   muster schedules ls
@@ -55,7 +55,7 @@ func newApplySchedules() *cobra.Command {
   muster schedules apply - < schedules.yaml`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	c.Flags().BoolVar(&check, "check", false, "tell what would be done and do nothing")
+	c.Flags().BoolVar(&check, "check", false, "show what would be done and do nothing")
 	var pruning windows.Pruning
 	addPruning(c, &pruning)
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
@@ -181,8 +181,8 @@ func newRunSchedule() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run NAME",
 		Short: "Submit the task of a schedule now, beside its ticks",
-		Long: `run submits the task of a schedule in your name and prints it. Neither a pause nor an
-unfinished task keeps it from that, and no tick is left out for it.`,
+		Long: `run submits the task of a schedule in your name and prints it, also in a pause or while
+an earlier task of the schedule runs. No tick is left out because of it.`,
 		Example:           "  muster schedules run zsk-weekly",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeSchedules,
@@ -213,7 +213,7 @@ func newPauseSchedule() *cobra.Command {
 	reason := ""
 	c := &cobra.Command{
 		Use:               "pause NAME",
-		Short:             "Let a schedule have no ticks; those that pass are not made up for",
+		Short:             "Pause a schedule; ticks in the pause are not made up for",
 		Example:           "  muster schedules pause zsk-weekly --reason 'rolled by hand'",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeSchedules,
@@ -243,7 +243,7 @@ func newRemoveSchedule() *cobra.Command {
 	reason := ""
 	c := &cobra.Command{
 		Use:               "rm NAME",
-		Short:             "Remove a schedule; its tasks go on",
+		Short:             "Remove a schedule; its tasks continue",
 		Example:           "  muster schedules rm zsk-weekly",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeSchedules,

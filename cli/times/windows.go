@@ -24,14 +24,14 @@ func NewWindows() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "windows",
 		Aliases: []string{"window"},
-		Short:   "Show and agree when work may be done",
-		Long: `Service windows say when a customer, a site, a group or a host may be worked on; the
-most special level that has windows holds alone. Customers approve them: an approval
-is for a window as it was shown, and any change of the window voids it. A freeze lets
-no work begin at all.
+		Short:   "Show, change and approve the times in which work may begin",
+		Long: `In a service window work may begin on the hosts of a customer, a site or a group, or on
+one host. If several of these levels have windows, only those of the most special level
+count. Customers approve windows: an approval is for a window as it was shown, and any
+change of the window voids the approval. A freeze lets no work begin at all.
 
-Windows are written in files, which muster windows apply puts in force for all
-servers and nodes. docs/WINDOWS.md says how.`,
+Windows stand in files, which muster windows apply puts in force for all servers and
+nodes. docs/WINDOWS.md describes the files.`,
 		Example: `  muster windows apply windows.yaml --check
   muster windows next fw001 --count 5
   muster windows approve acme-sunday --from 2026-12-01 --until 2027-01-01`,
@@ -51,8 +51,8 @@ func newWindowsApply() *cobra.Command {
 		Use:   "apply FILE …",
 		Short: "Put windows and freezes of files in force",
 		Long: `apply reads files with windows and freezes, and the iCalendar files that they name, and
-puts them in force. Mistakes are told all at once, and nothing is changed. It says what
-becomes different; with --check that is all it does.
+puts them in force. If there are mistakes, it reports all at once and changes nothing. It
+shows what changes; with --check it does nothing else.
 
   windows:
     - name: acme-first
@@ -63,7 +63,7 @@ becomes different; with --check that is all it does.
       end: "04:00"              # or length: 2h
       approval: required        # or none
 
-Other words: every Sunday 02:00; last Friday of March, September at 22:00; last day of
+Other starts: every Sunday 02:00; last Friday of March, September at 22:00; last day of
 the month 23:00; every second week on Sunday 02:00 from 2026-01-04.
 
 ` + pruningHelp,
@@ -82,7 +82,7 @@ the month 23:00; every second week on Sunday 02:00 from 2026-01-04.
 	var expected api.Expected
 	addPruning(c, &pruning)
 	c.Flags().Int64Var(&expected.Version, "if-version", 0,
-		"only if this `number` is the version in force; --check tells it")
+		"only if this `number` is the version in force; --check shows it")
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
 		body, err := readWindows(ctx, args)
 		if err != nil {

@@ -33,8 +33,8 @@ The users have no password, so nobody can log in as one before you give it one:
   redis-cli ACL SETUSER muster-node-dmz on '>PASSWORD'   and   redis-cli ACL SAVE
 
 Nodes that serve several zones share a user: --user names it. With --orders acl prints
-ACL SETUSER for a Redis that runs: passwords, and who is on, stay as they are.
-It talks to nobody.
+ACL SETUSER for a Redis that runs: passwords stay, and a user that is on stays on.
+acl connects to nothing.
 
 Exit codes: 0 it is printed, 2 wrong use.`,
 		Example: `  muster acl > /etc/redis/users.acl

@@ -40,8 +40,8 @@ func newRoot() *cobra.Command {
 Operators submit tasks to a server with the commands below. Masters, one on each
 node, take the jobs from a queue in Redis and start child processes for them.
 
-Exit codes: 0 it is done, 1 it is not, or not all of it, 2 wrong use, 3 the server does
-not answer. Commands with others say so.`,
+Exit codes: 0 done, 1 not done or not all of it, 2 wrong use, 3 the server does not
+answer. The help of a command names any other code.`,
 		Example: `  muster demo                                        # see it work, nothing needed
   muster up --config etc/muster.yaml                 # server and master on this machine
   muster exec 'role=fw' -- uname -a

@@ -32,12 +32,12 @@ func newMaster() *cobra.Command {
 		GroupID: "roles",
 		Short:   "Work on the queue with child processes; one master a node",
 		Long: `master polls the queue, starts a child process for each job that is due, up to
-master.children, and takes care of what they leave behind.
+master.children, and reports the jobs that a dead child leaves behind.
 
 Signals: TERM or INT drains (takes nothing new, waits for the jobs in hand up to
 master.drain), a second one stops at once; HUP reads the configuration again; USR2
-puts the binary that now lies at the same path in the place of this one, while
-the children go on.`,
+replaces the master by the binary that now lies at the same path, while the children
+continue.`,
 		Example: `  muster master --config /etc/muster/muster.yaml
   muster master --redis redis://10.0.0.1:6379/0 --children 32 --slots 4`,
 		Args: cobra.NoArgs,

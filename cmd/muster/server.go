@@ -29,16 +29,16 @@ func newServer() *cobra.Command {
 		Use:     "server",
 		GroupID: "roles",
 		Short:   "Answer the HTTP API; any number of them",
-		Long: `server answers the HTTP API, publishes the inventory and looks after the queue. It
-holds no state of its own: any number can stand behind a load balancer.
+		Long: `server answers the HTTP API, publishes the inventory and cares for the queue. It holds
+no state of its own: any number of servers can stand behind a load balancer.
 
-It listens on a unix socket, by default /run/muster-server/api.sock, of other users
-than root and muster below $XDG_RUNTIME_DIR. Its mode is 0660: only its user and its
-group (--socket-group) may call, and the kernel says who does. The other commands
-find it by themselves.
+It listens on a unix socket: /run/muster-server/api.sock, or below $XDG_RUNTIME_DIR for
+users other than root and muster. The mode of the socket is 0660: only its user and its
+group (--socket-group) may call, and the kernel says who calls. The other commands find
+the socket by themselves.
 
-On host:port every caller needs a token, of which the first is made over the socket:
-muster token create NAME. Beyond loopback the server needs a certificate, too.
+On host:port every caller needs a token. Make the first one over the socket, with muster
+token create NAME. Beyond loopback the server needs a certificate, too.
 
 Signals: TERM or INT ends it, HUP reads configuration, inventory and runbooks again.`,
 		Example: `  muster server --config /etc/muster/muster.yaml

@@ -34,18 +34,19 @@ func NewDemo() *cobra.Command {
 		Use:     "demo",
 		GroupID: "roles",
 		Short:   "See it work: a pretended fleet, a big task, and a small one behind it",
-		Long: `demo starts all that muster is made of on this machine: a Redis inside this
+		Long: `demo starts all parts of muster on this machine: a Redis inside this
 process, a pretended fleet of SSH hosts on 127.77.0.0/16, and a server, a master
 and its children as real processes. alice submits a task for all hosts, and a
-moment later bob one for four. When jobs are 2 s late (overload.after; the default
-is 10 s), the queue is reordered, so that bob does not wait for all of alice.
-Some hosts are slow, one refuses, one shows a wrong host key, one cuts the line:
-the summary tells what was seen.
+moment later bob submits one for four hosts. When jobs are 2 s late (overload.after;
+the default is 10 s), the queue is reordered, so that bob does not wait for all jobs
+of alice. Some hosts are slow, one refuses the login, one shows a wrong host key, one
+cuts the connection: the summary shows what happened.
 
-Then carol puts new firewall rules on some of them, a canary first and then in
-waves. One host locks itself out with them: it takes them back by itself.
+Then carol puts new firewall rules on some of the hosts, a canary first and then in
+waves. One host locks muster out with the new rules, and restores the old ones by
+itself.
 
-Nothing is left behind.`,
+demo leaves nothing behind.`,
 		Example: `  muster demo
   muster demo --hosts 3000 --slots 8
   muster demo --stay             # keep it running, to try commands on it
