@@ -197,7 +197,7 @@ func TestADryRunAsksNobody(t *testing.T) {
 		s.says(map[string]string{"look": "ds1"})
 		r := s.one()
 		if r.Outcome != jobs.Succeeded || !strings.Contains(string(r.Output),
-			"== step 2 of 2: ds: a dry run, else a person would be asked ==\nPublish \"ds1\", attempt 1\n") {
+			"== step 2 of 2: ds: a dry run, so no person is asked ==\nPublish \"ds1\", attempt 1\n") {
 			t.Errorf("%+v\n%s", r, r.Output)
 		}
 	})

@@ -124,7 +124,7 @@ func TestACheckSaysWhatAGateWouldAsk(t *testing.T) {
 		t.Errorf("muster run --check: exit %d, %+v", code, task)
 	}
 	wantOutcomes(t, l.wait(task.Task), map[jobs.Outcome]int{jobs.Succeeded: 1})
-	l.wantText(0, "logs "+string(task.Task)+":fw0001", "a dry run, else a person would be asked")
+	l.wantText(0, "logs "+string(task.Task)+":fw0001", "a dry run, so no person is asked")
 	l.wantText(0, "logs "+string(task.Task)+":fw0001", `Is the "DS of fw0001" there?`)
 }
 

@@ -1,5 +1,6 @@
-// Package agreed knows what people have agreed about times, for all attempts of a worker: it asks
-// when something starts, and never acts on an answer that is older than [AgeMax].
+// Package agreed keeps a copy of the timetable for all attempts of a worker: the windows, freezes
+// and approvals in force. It asks for news before a step starts, and gives no answer that
+// is older than [AgeMax].
 //
 // Floor 3: may import jobs, windows, worker/verdict.
 package agreed
@@ -17,46 +18,46 @@ import (
 	"muster/worker/verdict"
 )
 
-// Times reads what is agreed about times, and makes alerts about it.
+// Times reads the timetable, and sends alerts about it.
 type Times interface {
-	// Agreed tells which version of it is in force, and what time it is.
+	// Agreed returns the version of the timetable in force, and the time.
 	Agreed(ctx context.Context) (jobs.Agreed, error)
 
-	// Excerpts reads what is in force for some scopes.
+	// Excerpts reads the parts of the timetable for some scopes.
 	Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.Excerpts, error)
 
-	// Estimate reads how long a runbook takes. It is false if that is not known.
+	// Estimate reads the expected time of a runbook. It returns false if there is none.
 	Estimate(ctx context.Context, field string) (jobs.Estimate, bool, error)
 
-	// Alert tells those who watch a zone of something that they should look at.
+	// Alert sends an alert to the people who watch a zone.
 	Alert(ctx context.Context, zone string, a jobs.Alert) error
 }
 
 const (
-	// AgeMax bounds the age of the answer by which something may start (design §8).
+	// AgeMax bounds the age of an answer by which a step may start (design §8).
 	AgeMax = 2 * time.Second
 
-	// agreedEvery is the least time between two questions: many short jobs share one reading.
+	// agreedEvery is the least time between two questions: many short jobs share one answer.
 	agreedEvery = time.Second
 
-	// estimateKeep is the time for which an estimate counts. It changes with each success, by little.
+	// estimateKeep is the time for which an estimate counts. Each success changes it a little.
 	estimateKeep = time.Minute
 )
 
-// Agreed keeps the last answer about what is agreed. The attempts of a worker share it. Nothing is
-// read while nothing starts.
+// Agreed keeps the last answer about the timetable. The attempts of a worker share it. It asks
+// nothing while no step starts.
 type Agreed struct {
 	Times
 	clock func() time.Duration
 
-	// doubt says why the last question had no answer; empty: it had one. It is read while
-	// another asks.
+	// doubt holds why the last question had no answer; empty: it had one. Why reads it while
+	// Current waits for an answer.
 	doubt atomic.Value
 
-	turn      chan struct{} // has room for one attempt, to which all that follows belongs
-	last      jobs.Agreed   // what was answered last
-	sent      time.Duration // before that was asked, on the boot clock
-	asked     bool          // it was asked at all
+	turn      chan struct{} // has room for one attempt, to which the fields below belong
+	last      jobs.Agreed   // the last answer
+	sent      time.Duration // the time before its question, on the boot clock
+	asked     bool          // there was an answer
 	known     known
 	estimates map[string]estimated
 }
@@ -67,20 +68,20 @@ type estimated struct {
 	read  time.Duration // on the boot clock
 }
 
-// New returns one that knows nothing yet.
+// New returns an Agreed that has read nothing yet.
 func New(t Times, clock func() time.Duration) *Agreed {
 	return &Agreed{Times: t, clock: clock, turn: make(chan struct{}, 1),
 		estimates: map[string]estimated{}}
 }
 
-// known holds the excerpts that were read of one version.
+// known holds the excerpts of one version that were read.
 type known struct {
 	version  int64
 	excerpts map[windows.Scope]*windows.Excerpt
-	all      *windows.Book // everything, where there are no excerpts
+	all      *windows.Book // the whole timetable, if the queue keeps no excerpts
 }
 
-// book returns what is agreed for some scopes; nil if it was not read.
+// book returns the timetable for some scopes; nil if it was not read.
 func (k *known) book(scopes []windows.Scope) *windows.Book {
 	if k.all != nil {
 		return k.all
@@ -94,10 +95,10 @@ func (k *known) book(scopes []windows.Scope) *windows.Book {
 	return windows.BookOf(parts...)
 }
 
-// excerptsMax bounds of how many scopes is kept what was read.
+// excerptsMax bounds the number of scopes whose excerpts are kept.
 const excerptsMax = 500
 
-// take takes in what was read for some scopes.
+// take keeps the excerpts of some scopes.
 func (k *known) take(scopes []windows.Scope, x jobs.Excerpts) error {
 	if x.Version != k.version || len(k.excerpts) > excerptsMax || k.excerpts == nil {
 		*k = known{version: x.Version, excerpts: map[windows.Scope]*windows.Excerpt{}}
@@ -105,7 +106,7 @@ func (k *known) take(scopes []windows.Scope, x jobs.Excerpts) error {
 	if x.Table != nil {
 		book, err := x.Table.Book()
 		if err != nil {
-			// It was read before it was kept: another version of muster reads otherwise.
+			// A server has read it before: another version of muster reads it differently.
 			return fmt.Errorf("version %d cannot be read here: %w", x.Version, err)
 		}
 		k.all = book
@@ -117,15 +118,15 @@ func (k *known) take(scopes []windows.Scope, x jobs.Excerpts) error {
 	return nil
 }
 
-// A Reading is what is agreed, and what time it is by Redis.
+// A Reading is the timetable for a place, and the time of Redis.
 type Reading struct {
-	Book *windows.Book // nil: nothing was ever read
-	Now  time.Time     // the latest that it can be
-	Skew time.Duration // of this machine's clock
-	Err  error         // it is older than it may be, or cannot be read
+	Book *windows.Book // nil: no timetable was ever read
+	Now  time.Time     // the latest time that it can be
+	Skew time.Duration // the error of this machine's clock
+	Err  error         // why nobody may rely on Book: it is too old, or cannot be read
 }
 
-// Current returns what is agreed now for a place.
+// Current returns the timetable of this moment for a place.
 func (a *Agreed) Current(ctx context.Context, p windows.Place) Reading {
 	a.turn <- struct{}{}
 	defer func() { <-a.turn }()
@@ -149,12 +150,12 @@ func (a *Agreed) Current(ctx context.Context, p windows.Place) Reading {
 	return r
 }
 
-// followTries bounds how often a version that changes again and again is read anew.
+// followTries bounds the readings of a timetable that changes again and again.
 const followTries = 3
 
-// follow asks which version is in force, unless that was answered just now, and reads what is
-// not known of it. How long that takes says nothing about the age of what was answered: behind
-// it the question is put once more.
+// follow asks for the version in force, unless the last answer is fresh, and reads the missing
+// parts of that version. The reading may take long, and the answer becomes old meanwhile, so follow
+// asks for the version once more after it.
 func (a *Agreed) follow(ctx context.Context, scopes []windows.Scope) error {
 	for range followTries {
 		if !a.asked || a.clock()-a.sent >= agreedEvery || a.known.version > a.last.Version {
@@ -172,6 +173,7 @@ func (a *Agreed) follow(ctx context.Context, scopes []windows.Scope) error {
 	return errors.New("it changes faster than it can be read")
 }
 
+// ask asks for the version in force.
 func (a *Agreed) ask(ctx context.Context) error {
 	const within = AgeMax - agreedEvery/2
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -185,9 +187,10 @@ func (a *Agreed) ask(ctx context.Context) error {
 	return nil
 }
 
-// learnMax bounds the reading of what is new.
+// learnMax bounds the reading of a new timetable.
 const learnMax = 10 * time.Second
 
+// learn reads the excerpts of some scopes.
 func (a *Agreed) learn(ctx context.Context, scopes []windows.Scope) error {
 	ctx, cancel := context.WithTimeout(ctx, learnMax)
 	defer cancel()
@@ -198,13 +201,13 @@ func (a *Agreed) learn(ctx context.Context, scopes []windows.Scope) error {
 	return a.known.take(scopes, x)
 }
 
-// Why returns why it is not known what is agreed; empty if it is known, or nobody asked.
+// Why returns why the timetable is not known; empty if it is known, or nobody has asked.
 func (a *Agreed) Why() string {
 	text, _ := a.doubt.Load().(string)
 	return text
 }
 
-// Takes returns how long a runbook takes by its last successes; 0 if that is not known.
+// Takes returns the time of a runbook by its last successes; 0 if there are none.
 func (a *Agreed) Takes(ctx context.Context, field string) (time.Duration, error) {
 	a.turn <- struct{}{}
 	defer func() { <-a.turn }()
@@ -229,5 +232,5 @@ func (a *Agreed) Takes(ctx context.Context, field string) (time.Duration, error)
 	return is.P90, nil
 }
 
-// estimatesMax bounds how many estimates are kept.
+// estimatesMax bounds the number of estimates that are kept.
 const estimatesMax = 1000

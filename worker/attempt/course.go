@@ -34,7 +34,7 @@ func (a *Attempt) safe() bool {
 		return false
 	}
 	k := steps[a.step].Kind
-	return verdict.Looks(k) || verdict.Patient(k)
+	return k.Looks() || k.Patient()
 }
 
 // Begin notes that the step in hand is begun on the host.
@@ -90,7 +90,7 @@ func (a *Attempt) now() jobs.Micros {
 // disturbs reports whether a step must not start outside of the window: it is disruptive, or no
 // step of the runbook is, although the runbook asks for a window.
 func (a *Attempt) disturbs(action scripts.Action) bool {
-	if verdict.Looks(action.Kind) {
+	if action.Kind.Looks() {
 		return false
 	}
 	book := a.plan.Book

@@ -29,8 +29,8 @@ type Config struct {
 	Max int64  `json:"max"` // bytes, beside the content that is in use
 }
 
-// Source has the stored contents. It checks what it writes; jobs.ErrNoBlob and
-// jobs.ErrBadBlob keep their meaning.
+// Source has the stored contents. It checks the contents that it writes, and its errors wrap
+// jobs.ErrNoBlob and jobs.ErrBadBlob.
 type Source interface {
 	ReadBlob(ctx context.Context, sum string, w io.Writer) error
 }
@@ -42,7 +42,7 @@ type Cache struct {
 	source Source
 
 	mu   sync.Mutex
-	good map[string]fs.FileInfo // files that were held against their names; guarded by mu
+	good map[string]fs.FileInfo // files whose content was checked; guarded by mu
 }
 
 // New makes a cache. Its folder is made when it is first needed.
@@ -74,7 +74,7 @@ func (c *Cache) Open(ctx context.Context, sum string, size int64) (io.ReadSeekCl
 	if f := c.there(sum, size); f != nil {
 		return f, c.trim(sum)
 	}
-	return nil, fmt.Errorf("%s: it was there and is not any more", c.path(sum))
+	return nil, fmt.Errorf("%s: the file was there, and somebody removed or changed it", c.path(sum))
 }
 
 func (c *Cache) path(sum string) string { return filepath.Join(c.cfg.Dir, sum) }
@@ -82,7 +82,7 @@ func (c *Cache) path(sum string) string { return filepath.Join(c.cfg.Dir, sum) }
 // usedMark ends the name of the file beside each content that has the time of its last use.
 const usedMark = ".used"
 
-// there opens a content that is there and right; nil if it is not.
+// there opens the file of a content; nil if there is none, or a damaged one.
 func (c *Cache) there(sum string, size int64) *os.File {
 	f, err := os.Open(c.path(sum))
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *Cache) there(sum string, size int64) *os.File {
 		f.Close()
 		return nil
 	}
-	// A content is right also if the time of its use cannot be noted.
+	// The content counts also if the time of its use cannot be written.
 	if mark, err := os.OpenFile(c.path(sum)+usedMark, os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
 		mark.Close()
 		now := time.Now()
@@ -101,8 +101,8 @@ func (c *Cache) there(sum string, size int64) *os.File {
 	return f
 }
 
-// check holds a file against its name, unless this process did so before and nobody
-// has touched it since.
+// check compares the checksum of a file with its name, unless this process did so before and nobody
+// has changed the file since.
 func (c *Cache) check(f *os.File, sum string, size int64) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *Cache) fetch(ctx context.Context, sum string, size int64) error {
 		err = os.Rename(part, c.path(sum))
 	}
 	if err != nil {
-		_ = os.Remove(part) // it is overwritten by the next who tries
+		_ = os.Remove(part) // the next try overwrites it
 	}
 	return err
 }

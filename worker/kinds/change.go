@@ -11,7 +11,7 @@ import (
 
 // This file keeps the state of a change that its host reports.
 
-// armed reports whether the change is armed on its host. If it is not, r is the end of the step.
+// armed reports whether the change is armed on its host. If not, r is the end of the step.
 func (k *confirmStep) armed(f verdict.Evidence, state scripts.Confirmation) (r jobs.Result,
 	armed bool) {
 	if state.State != scripts.ConfirmArmed {

@@ -93,7 +93,7 @@ func (k *confirmStep) change(ctx context.Context, f verdict.Evidence, c remote.C
 	state, ok := scripts.ReadConfirm(last)
 	k.hearChange(f, state, ok)
 	if f.Err == nil && !ok {
-		how := fmt.Sprintf("exit %d, and it is not known how the change stands", f.Result.ExitCode)
+		how := fmt.Sprintf("exit %d, and the state of the change is not known", f.Result.ExitCode)
 		f.Err = errors.New(verdict.HostSaid(how, last))
 	}
 	return f, state, ok && f.Err == nil
@@ -142,7 +142,7 @@ func (k *confirmStep) arms(ctx context.Context, action scripts.Action, bound tim
 		r := f.End(jobs.Failed, jobs.ClassOperator, verdict.Reason(f.Err))
 		return r, false
 	}
-	// The change may have cut the line. The host is asked over a new one.
+	// The change may have cut the connection. The next question goes over a new one.
 	k.unheard = f.Err
 	return jobs.Result{}, true
 }
@@ -186,7 +186,7 @@ func (k *confirmStep) proves(ctx context.Context, action scripts.Action) (r jobs
 	case state.State != scripts.ConfirmProof:
 		r, goOn := verdict.Settled(f, state, "")
 		if state.State == scripts.ConfirmConfirmed {
-			r, goOn = k.confirm(ctx, action, bound) // and what is to be kept may not be yet
+			r, goOn = k.confirm(ctx, action, bound) // its keep may not have run yet
 		}
 		return r, goOn, true
 	}
@@ -205,9 +205,9 @@ func (k *confirmStep) proves(ctx context.Context, action scripts.Action) (r jobs
 	return r, goOn, true
 }
 
-// keptFromChange returns the result of a step at a time when no change may begin. It is called if
-// an earlier attempt was about to make the change and the host knows nothing of it. Where the host
-// keeps a record the command of that attempt may still arrive, so the step waits for it first.
+// keptFromChange returns the result of a step at a time when no change may begin. Look calls it if
+// an earlier attempt was about to make the change and the host does not know the change. The
+// command of that attempt may still arrive, so the step first waits until it cannot any more.
 func (k *confirmStep) keptFromChange(ctx context.Context, f verdict.Evidence) (r jobs.Result,
 	kept bool) {
 	shut := k.Times.AdmitAgain(ctx, f.Action)
@@ -271,7 +271,7 @@ func (k *confirmStep) confirm(ctx context.Context, action scripts.Action, bound 
 	if verdict.KeepsRecords(f.Grant.Host) {
 		cmd.Record = k.Records.Numbered(keepTry)
 		cmd.Record.Again, cmd.Record.Twice = true, true
-		cmd.Record.Marked = false // nothing is disturbed by it
+		cmd.Record.Marked = false // it disturbs nothing
 	}
 	f, state, ok := k.change(ctx, f, cmd)
 	if !ok {

@@ -9,13 +9,13 @@ import (
 )
 
 // gateStep does a step of kind gate, which waits for a person. It does nothing on a host. It asks
-// the queue whether somebody has answered, and gives the job back if nobody has. The answer makes
-// the job due, so nobody has to look in between.
+// the queue whether somebody has answered, and if not, its job waits without a worker. The answer
+// makes the job due, so no worker has to look in between.
 type gateStep struct{ onHost }
 
 func newGateStep(h Hand) Kind { return gateStep{onHost{h}} }
 
-// Begin waits at the gate, or continues behind it.
+// Begin waits at the gate, or continues after it.
 func (k gateStep) Begin(ctx context.Context, f verdict.Evidence) (r jobs.Result, done, goOn bool) {
 	r, goOn = k.pass(ctx, f)
 	return r, true, goOn
@@ -31,7 +31,7 @@ func (k gateStep) pass(ctx context.Context, f verdict.Evidence) (r jobs.Result, 
 	case f.Order != nil:
 		return f.NotStarted(verdict.Hindrance{}), false
 	case gate.Dry:
-		k.Notes.Remark(name, ": a dry run, else a person would be asked")
+		k.Notes.Remark(name, ": a dry run, so no person is asked")
 		k.quote(gate.Question)
 		k.Course.GoOn(nil)
 		return r, true

@@ -38,13 +38,13 @@ type Hand struct {
 
 // A Job knows the job of the attempt.
 type Job interface {
-	// Evidence returns what is known of the job at this moment, for decisions about a step.
+	// Evidence returns the evidence of this moment, for decisions about a step.
 	Evidence(action scripts.Action) verdict.Evidence
 
 	// Now returns the time of Redis, as far as the attempt knows it.
 	Now() jobs.Micros
 
-	// Left returns how much time the attempt has left.
+	// Left returns the rest of the time of the attempt.
 	Left() time.Duration
 
 	// Spend counts the time that follows as u, until the caller calls done.
@@ -56,10 +56,10 @@ type Job interface {
 
 // A Course leads the job from step to step.
 type Course interface {
-	// Begin notes that the step is begun on the host.
+	// Begin notes that the step begins on the host.
 	Begin()
 
-	// Disturb notes that a step that may disturb the host was begun.
+	// Disturb notes that a step began which may disturb the host.
 	Disturb(action scripts.Action)
 
 	// GoOn leaves the step behind, with the values that it saved.
@@ -69,15 +69,15 @@ type Course interface {
 	Rescue(action scripts.Action, r jobs.Result)
 }
 
-// Notes take what is to be told of the step.
+// Notes writes about the step, to the transcript and to the memory of the job.
 type Notes interface {
-	// Remark puts a line of our own about the step into the transcript.
+	// Remark puts a line of muster about the step into the transcript.
 	Remark(name, more string)
 
 	// Answered notes whether the host said how a command ended, by the error of the command.
 	Answered(err error)
 
-	// Hear takes the output of a command, and all that is to be told beside the outcome.
+	// Hear takes the output of a command, and notes whether a part of it was lost.
 	Hear(r *remote.Result)
 }
 
@@ -90,7 +90,7 @@ type Host interface {
 	Reconnect(ctx context.Context) error
 }
 
-// Permits come from the queue, for steps that ask for them right before they begin.
+// Permits asks the queue for a go, for steps that need one right before they begin.
 type Permits interface {
 	// Ask asks the queue for a go, and keeps the memory of the job there. An error says that the
 	// step must not begin.
@@ -100,7 +100,8 @@ type Permits interface {
 	Refused(ctx context.Context, action scripts.Action, err error) jobs.Result
 }
 
-// Times decide by windows and freezes whether a step may begin. They return nil if it may.
+// Times decides by windows and freezes whether a step may begin. Admit and AdmitAgain return nil if
+// it may.
 type Times interface {
 	// Admit decides about a step that has not begun.
 	Admit(ctx context.Context, action scripts.Action) *verdict.Hindrance
@@ -115,26 +116,26 @@ type Times interface {
 	Defer(f verdict.Evidence, h verdict.Hindrance) jobs.Result
 }
 
-// Records make what a host is told of a step, for the record that it keeps.
+// Records makes the records that the host keeps of the step.
 type Records interface {
-	// Record returns the record of the step; nil: the host keeps none. With look the host starts
+	// Record returns the record of the step; nil if the host keeps none. With look the host starts
 	// nothing.
 	Record(ctx context.Context, action scripts.Action, look bool) *remote.Record
 
 	// Numbered returns a record of the step under the number of a try.
 	Numbered(try int) *remote.Record
 
-	// Run returns the run whose output the next attempt may take over; the zero value if it may
-	// take over none.
+	// Run returns the run to which the next attempt may attach; the zero value if it may not attach
+	// to this one.
 	Run(action scripts.Action, of *remote.Record) jobs.Run
 }
 
 // A Gate asks the queue how a person has answered.
 type Gate interface {
-	// Answer returns the answer; without a word nobody has answered.
+	// Answer returns the answer; its word is empty if nobody has answered.
 	Answer(ctx context.Context) (jobs.GateAnswer, error)
 
-	// Close ends the wait for an answer, unless somebody has answered meanwhile.
+	// Close ends the wait for an answer, and returns the answer if somebody gave one meanwhile.
 	Close(ctx context.Context) (jobs.GateAnswer, error)
 }
 
@@ -148,8 +149,8 @@ func (h Hand) fresh(f verdict.Evidence) verdict.Evidence {
 func (h Hand) order() *verdict.StopOrder { return verdict.StoppedBy(h.Stop) }
 
 // goCameLate returns the result of a reboot or a change whose go took so long that it must not
-// begin any more. With the go the queue was told that the step has begun; the result takes that
-// back.
+// begin any more. The question for the go announced the beginning to the queue; the result retracts
+// that.
 func (h Hand) goCameLate(action scripts.Action) (r jobs.Result, late bool) {
 	if !h.Times.Old() {
 		return jobs.Result{}, false

@@ -16,18 +16,18 @@ type Kind interface {
 	// the host now.
 	Begin(ctx context.Context, f verdict.Evidence) (r jobs.Result, done, goOn bool)
 
-	// Look does the step on its host, or looks there how it stands.
+	// Look does the step on its host, or looks at its state there.
 	Look(ctx context.Context, s Start) (r jobs.Result, goOn bool)
 
-	// Away returns the result of a step whose host cannot be connected with.
+	// Away returns the result of a step whose host cannot be reached.
 	Away(ctx context.Context, action scripts.Action, err error) jobs.Result
 }
 
 // A Start is the permission to work on a step.
 type Start struct {
 	Action  scripts.Action
-	Bound   time.Duration      // for which it may run on the host
-	Ask     bool               // the host is only asked what became of the step: nothing may start
+	Bound   time.Duration      // the time that the step may take on the host
+	Ask     bool               // only ask the host how the step ended, and start nothing
 	Outside *verdict.Hindrance // why the step must not start at this time; nil: it may
 }
 
@@ -44,8 +44,8 @@ var table = map[scripts.Kind]func(Hand) Kind{
 	scripts.KindGate:    newGateStep,
 }
 
-// Of returns what does a step of kind k for an attempt. The parser of runbooks refuses a kind that
-// is not in the table; Of would run it like a command.
+// Of returns the value that does a step of kind k for an attempt. The parser of runbooks refuses a
+// kind that is not in the table; Of would run it like a command.
 func Of(k scripts.Kind, h Hand) Kind {
 	if make := table[k]; make != nil {
 		return make(h)

@@ -14,9 +14,9 @@ import (
 // probeTime bounds the questions of a probe beside its check.
 const probeTime = 15 * time.Second
 
-// watchStep probes its host until that is well. Each probe is an attempt of its own, on any node,
-// and the worker is free in between. A probe changes nothing, so a worker may be lost with one: the
-// next worker looks again.
+// watchStep probes its host until the host is well. Each probe is an attempt of its own, on any
+// node, and the worker is free in between. A probe changes nothing, so a worker may be lost with
+// one: the next worker looks again.
 type watchStep struct{ onHost }
 
 // saying returns the words that a result keeps of the last probe.
@@ -94,7 +94,7 @@ func (k watchStep) endProbe(f verdict.Evidence, r jobs.Result, goOn bool) (jobs.
 	return r, goOn
 }
 
-// unwell returns the result of a probe that reached its host, and found that it is not well yet.
+// unwell returns the result of a probe that reached its host, and found it not well yet.
 func (k watchStep) unwell(f verdict.Evidence, why string) jobs.Result {
 	why = verdict.Shortened(why, verdict.NoteMax)
 	k.hear(f, why)

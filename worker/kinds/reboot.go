@@ -71,11 +71,11 @@ func (k rebootStep) reboots(ctx context.Context, s Start) (r jobs.Result, ready 
 	return k.tellToReboot(ctx, action, reboot{s.Bound, began}), false
 }
 
-// keptFromReboot returns the result of a step at a time when no reboot may begin. It is called if
-// an earlier attempt may have told the host to reboot and the host is still in its old boot. The
-// step then probes the host as if it had been told. After as many probes as follow a reboot the
-// job waits for a time when one may begin. It keeps its group and the boot id meanwhile, so that
-// the next attempt sees it if the host goes down after all.
+// keptFromReboot returns the result of a step at a time when no reboot may begin. reboots and
+// lateToTell call it if an earlier attempt may have sent the reboot and the host is still in its
+// old boot. The step then probes the host as if the reboot had been sent. After as many probes as
+// follow a reboot, the job waits for a time when a reboot may begin. It keeps its group and the
+// boot id meanwhile, so that the next attempt sees it if the host goes down after all.
 func (k rebootStep) keptFromReboot(ctx context.Context, f verdict.Evidence) (r jobs.Result,
 	kept bool) {
 	shut := k.Times.AdmitAgain(ctx, f.Action)
@@ -89,7 +89,7 @@ func (k rebootStep) keptFromReboot(ctx context.Context, f verdict.Evidence) (r j
 			"it may have been told to reboot, has not gone down, "+
 				"and must not be told now: "+shut.Why), true
 	}
-	c.NotReady = 0 // of the reboot that is to come
+	c.NotReady = 0 // the probes of the next reboot count from 0
 	k.Memory.Probe = &c
 	return k.Times.Defer(k.Job.Evidence(f.Action), *shut), true
 }
@@ -106,15 +106,16 @@ func (k rebootStep) lateToTell(f verdict.Evidence, how reboot) (r jobs.Result, l
 	return k.keptFromReboot(k.Stop, f)
 }
 
-// A reboot holds the circumstances in which a host is told to reboot.
+// A reboot holds the circumstances of the command to reboot.
 type reboot struct {
 	bound time.Duration
-	began bool // the host may have been told before
+	began bool // an earlier attempt may have sent the command
 }
 
-// tellToReboot gives the command. The queue keeps the boot id before, so that the next worker knows
-// whether the host has booted, also if the connection or this worker is lost. A host in its old
-// boot can be told twice without harm, because a reboot ends all that was begun in that boot.
+// tellToReboot sends the command to reboot. Before that the queue stores the boot id, so that the
+// next worker knows whether the host has booted, also if the connection or this worker is lost. The
+// command may reach a host in its old boot twice without harm, because a reboot ends everything
+// that began in that boot.
 func (k rebootStep) tellToReboot(ctx context.Context, action scripts.Action,
 	how reboot) jobs.Result {
 	err := k.Permits.Ask()

@@ -16,7 +16,7 @@ import (
 type runStep struct {
 	onHost
 
-	// send gives the command to the host. The kinds that give it something else replace it.
+	// send gives the command to the host. A kind that sends something else replaces it.
 	send func(context.Context, scripts.Action, remote.Command) (remote.Result, error)
 }
 
@@ -51,7 +51,7 @@ func (k runStep) Look(ctx context.Context, s Start) (r jobs.Result, goOn bool) {
 		return r, false
 	}
 	if f.Err == nil {
-		k.Course.Disturb(action) // it ran, whatever it says, and may be tried once more
+		k.Course.Disturb(action) // it ran, even if it failed and will be tried again
 		f = k.fresh(f)
 	}
 	if r, goOn = verdict.Judge(f, k.Job.Chance()); goOn {
@@ -68,7 +68,7 @@ func (k runStep) Look(ctx context.Context, s Start) (r jobs.Result, goOn bool) {
 // run has the command run, and returns its end.
 func (k runStep) run(ctx context.Context, f verdict.Evidence, c remote.Command) verdict.Evidence {
 	free := k.Clock() + c.Bound + jobs.KillGrace + verdict.AnswerTime
-	if !k.Alone { // one alone needs no title
+	if !k.Alone { // the only step of a runbook needs no title
 		k.Notes.Remark(f.Action.Name, "")
 	}
 	k.Course.Begin()
@@ -89,8 +89,8 @@ func (k runStep) run(ctx context.Context, f verdict.Evidence, c remote.Command) 
 	return f
 }
 
-// tellAgain puts a line between two runs of a step that has no title, because it is the only one.
-// Where the host says whether it starts the step, began puts the line, and else tellAgain itself.
+// tellAgain puts a line between two runs of a step without a title, the only one of its runbook. If
+// the host will say whether it starts the step, began puts the line; otherwise tellAgain does.
 func (k runStep) tellAgain(f verdict.Evidence, r *remote.Record) (began func()) {
 	if !k.Alone || !f.MayHaveBegun() && k.Memory.Again == 0 {
 		return nil
@@ -105,7 +105,7 @@ func (k runStep) tellAgain(f verdict.Evidence, r *remote.Record) (began func()) 
 	return nil
 }
 
-// stdin returns what the step reads from its standard input; nil if that is nothing.
+// stdin returns the standard input of the step; nil if it has none.
 func (k runStep) stdin(action scripts.Action) (io.Reader, error) {
 	input, err := action.SecretInput(k.Secrets)
 	if err != nil || input == nil {

@@ -25,8 +25,8 @@ func newUploadStep(h Hand) Kind {
 	return k
 }
 
-// upload puts the file on the host, within the bounds of c. Its result has lines about the progress
-// in place of the words of the host.
+// upload puts the file on the host, within the bound of c. Its result has lines about the progress
+// in place of output of the host.
 func (k uploadStep) upload(ctx context.Context, action scripts.Action, c remote.Command) (
 	remote.Result, error) {
 	file := action.Upload
@@ -40,7 +40,7 @@ func (k uploadStep) upload(ctx context.Context, action scripts.Action, c remote.
 		return remote.Result{}, err
 	}
 	defer content.Close()
-	if file.Blob { // to get it here may have taken a while
+	if file.Blob { // the node may have taken a while to get the content
 		left, ok := verdict.Bound(c.Bound, k.Job.Left())
 		if !ok {
 			return remote.Result{}, unsent(remote.KindNode,
@@ -69,7 +69,7 @@ func (k uploadStep) open(file *scripts.Upload) (io.ReadSeekCloser, error) {
 		return nopCloser{bytes.NewReader(file.Content)}, nil
 	}
 	if k.Blobs == nil {
-		return nil, unsent(remote.KindInvalid, errors.New("this worker knows of no blobs: "+
+		return nil, unsent(remote.KindInvalid, errors.New("this worker cannot read blobs: "+
 			"a mistake in muster"))
 	}
 	name := scripts.BlobName(file.SHA256)
@@ -86,7 +86,7 @@ func (k uploadStep) open(file *scripts.Upload) (io.ReadSeekCloser, error) {
 		return nil, unsent(remote.KindInvalid, fmt.Errorf("%s is damaged: `muster blob rm --force`, put "+
 			"it there again with `muster blob put FILE`, then `muster retry`", name))
 	}
-	return nil, unsent(remote.KindNode, fmt.Errorf("%s cannot be had: %w", name, err))
+	return nil, unsent(remote.KindNode, fmt.Errorf("%s cannot be read: %w", name, err))
 }
 
 func unsent(k remote.Kind, err error) error {
@@ -102,9 +102,9 @@ func (nopCloser) Close() error { return nil }
 // end.
 type watch struct {
 	to   string
-	live io.Writer // hears each line at once; nil: nobody does
+	live io.Writer // gets each line at once; may be nil
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	last remote.Progress
 	any  bool
 	said []byte

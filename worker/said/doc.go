@@ -1,8 +1,9 @@
-// Package said keeps what a host says in one attempt at a job, on two ways: a [Transcript] for the
-// result, with the head and the tail of it, and a [Voice] for the people who listen meanwhile.
+// Package said keeps the output of a host in one attempt at a job, in two forms: a [Transcript] for
+// the result, with the head and the tail of the output, and a [Voice] for people who listen
+// meanwhile.
 //
-// Both hear the same bytes and bound what they keep. A line of a host never looks like one of the
-// lines that muster puts between two steps.
+// Both get the same bytes and bound the part that they keep. A line of a host never looks like one
+// of the lines that muster puts between two steps.
 //
 // Floor 2: may import jobs, fleet/remote.
 package said

@@ -2,18 +2,18 @@ package said
 
 import "bytes"
 
-// ownLines keeps what a host says apart from the lines of our own in a transcript, which are
-// "== step 2 of 3: name ==": a line of a host that begins so gets a bar in the place of the
-// blank. No byte is added, so that every place in an output stays what it was.
+// ownLines keeps the lines of a host apart from the lines of muster in a transcript, such as
+// "== step 2 of 3: name ==". A line of a host that begins like that gets a bar in place of the
+// blank. No byte is added, so every position in the output stays the same.
 type ownLines struct {
-	seen int  // so much of the beginning of our lines stands in this one
-	past bool // it cannot be like one of ours any more
+	seen int  // the number of bytes of ownMark with which this line begins
+	past bool // this line does not begin with ownMark
 }
 
 const ownMark = "== "
 
-// spare returns p with a bar where a line of it would look like one of ours. p itself stays as
-// it is. The next piece goes on where this one ends.
+// spare returns p with a bar where a line would look like one of muster. It does not change p. The
+// next piece continues at the end of this one.
 func (o *ownLines) spare(p []byte) []byte {
 	out, copied := p, false
 	for i := 0; i < len(p); i++ {

@@ -8,22 +8,23 @@ import (
 	"muster/jobs"
 )
 
-// A Transcript is what a host said in all steps of an attempt: the head and the
-// tail of it, within bounds, with one gap at most.
+// A Transcript holds the output of a host in all steps of an attempt: its head and its tail, within
+// bounds, with at most one gap.
 type Transcript struct {
-	half int // bytes of the head, and of the tail
+	half int // the most bytes of the head, and of the tail
 	all  remote.Output
-	Live *Voice // hears the same
+	Live *Voice // gets the same bytes
 	runs jobs.Runs
 	own  ownLines
 }
 
-// NewTranscript returns an empty transcript of at most so many bytes. Its voice hears the same.
+// NewTranscript returns an empty transcript of at most so many bytes. Its voice gets the same
+// bytes.
 func NewTranscript(most int, live *Voice) *Transcript {
 	return &Transcript{half: most / 2, Live: live}
 }
 
-// Remark is a line of our own. It is behind the last run.
+// Remark adds a line of muster, which ends the last run.
 func (t *Transcript) Remark(text string) {
 	line := t.line(text)
 	t.runs.Last, t.own = jobs.Run{}, ownLines{}
@@ -31,6 +32,7 @@ func (t *Transcript) Remark(text string) {
 	t.Live.tell(line, t.runs)
 }
 
+// line returns a line of muster.
 func (t *Transcript) line(text string) string {
 	line := fmt.Sprintf("== %s ==\n", text)
 	if end := t.end(); end != 0 && end != '\n' {
@@ -39,7 +41,7 @@ func (t *Transcript) line(text string) string {
 	return line
 }
 
-// Begins notes that a run begins of which all that follows is told, until the next remark.
+// Begins notes the beginning of a run, to which all output belongs until the next remark.
 func (t *Transcript) Begins(run jobs.Run) {
 	if run.Token != 0 {
 		run.At = t.all.Size()
@@ -48,7 +50,8 @@ func (t *Transcript) Begins(run jobs.Run) {
 	t.Live.tell("", t.runs)
 }
 
-// TakeOver says that a run was taken over. An attempt takes over one at most.
+// TakeOver adds the line that this attempt is attached to a run. An attempt attaches to at most
+// one.
 func (t *Transcript) TakeOver(run jobs.Run) {
 	line := t.line("attached to what an earlier attempt started")
 	t.runs.Last = jobs.Run{}
@@ -62,8 +65,8 @@ func (t *Transcript) TakeOver(run jobs.Run) {
 	t.Live.tell(line, t.runs)
 }
 
-// Again says that a step runs once more, of which an earlier attempt may have been heard. The
-// run that was noted begins behind that line.
+// Again adds the line that a step runs once more, although an earlier attempt at it may have made
+// output. The noted run begins after that line.
 func (t *Transcript) Again(text string) {
 	line := t.line(text)
 	t.own = ownLines{}
@@ -74,7 +77,7 @@ func (t *Transcript) Again(text string) {
 	t.Live.tell(line, t.runs)
 }
 
-// end is the last byte so far, 0 if there is none.
+// end returns the last byte so far; 0 if there is none.
 func (t *Transcript) end() byte {
 	for _, part := range [][]byte{t.all.Tail, t.all.Head} {
 		if n := len(part); n > 0 {
@@ -84,9 +87,8 @@ func (t *Transcript) end() byte {
 	return 0
 }
 
-// Add appends what one step said. The voice has heard it by now, unless it was nobody
-// but ourselves who said it. If something was left out, the gap of the whole grows to
-// there.
+// Add appends the output of one step. The voice has it by now, unless muster itself made the
+// output. If a part of the output is missing, the gap of the transcript grows up to that part.
 func (t *Transcript) Add(o remote.Output) {
 	if t.Live.heard() == t.all.Size() {
 		_, _ = t.Live.Write(o.Head)
@@ -115,7 +117,7 @@ func (t *Transcript) write(p []byte) {
 	}
 }
 
-// Output is all of it, and where the gap is.
+// Output returns the whole transcript, and the place of its gap.
 func (t *Transcript) Output() ([]byte, jobs.Gap) {
 	all := slices.Concat(t.all.Head, t.all.Tail)
 	if t.all.Omitted == 0 {
@@ -124,8 +126,8 @@ func (t *Transcript) Output() ([]byte, jobs.Gap) {
 	return all, jobs.Gap{At: len(t.all.Head), Left: t.all.Omitted}
 }
 
-// RunsFor returns the runs that are kept with a result: the one that was taken over and, unless
-// the job has ended, the one that may be taken over next.
+// RunsFor returns the runs to keep with a result: the run to which this attempt is attached and,
+// unless the job has ended, the run to which the next attempt may attach.
 func (t *Transcript) RunsFor(k jobs.Kind) jobs.Runs {
 	runs := t.runs
 	if k == jobs.KindEnd {

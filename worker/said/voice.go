@@ -8,42 +8,41 @@ import (
 )
 
 const (
-	// SpeechMax bounds what of a voice waits to be passed on: so much of what came
-	// first, and as much of what came last.
-	SpeechMax = 16 << 10 // bytes
+	// SpeechMax bounds the output of a voice that waits, in bytes: so much of its head, and as much
+	// of its tail.
+	SpeechMax = 16 << 10
 
-	// speechesKept bounds how many speeches of an attempt are kept for those who come
-	// to listen later.
+	// speechesKept bounds the number of speeches of an attempt that stay for later listeners.
 	speechesKept = 500
 )
 
-// A Voice is what a host says in a running attempt, on its way to those who listen.
-// It is lossy by choice: what is not fetched in time is left out, and never waited
-// for. The result of the attempt has all that is kept.
+// A Voice passes on the live output of a host in a running attempt. It may lose output by design:
+// output that the clerk does not fetch in time is left out, and the host never waits. The result of
+// the attempt has the whole transcript.
 type Voice struct {
 	job   jobs.ID
 	token jobs.Token
-	part  int           // bytes that wait at most, of the head and of the tail
-	half  int           // bytes that stay readable, likewise
-	Turn  time.Duration // when it last had its turn, on the boot clock; the clerk's
+	part  int           // the most bytes that wait, of the head and of the tail
+	half  int           // the most bytes that stay readable, of the head and of the tail
+	Turn  time.Duration // the time of its last turn, on the boot clock; only the clerk uses it
 
-	mu      sync.Mutex // guards what follows
-	end     int64      // bytes said so far
-	head    []byte     // what came first since the last speech
-	headEnd int64      // and where it ended
-	tail    []byte     // what came behind it, or the end of that
-	mute    bool       // nothing more is passed on
+	mu      sync.Mutex // guards the fields below
+	end     int64      // the number of bytes so far
+	head    []byte     // the first output since the last speech
+	headEnd int64      // the position of its end
+	tail    []byte     // the output after the head, or the last part of it
+	mute    bool       // the voice passes on nothing more
 	spent   spent
 	runs    jobs.Runs
 	own     ownLines
 }
 
-// NewVoice returns the voice of an attempt whose output is kept up to so many bytes.
+// NewVoice returns the voice of an attempt whose transcript has at most so many bytes.
 func NewVoice(g jobs.Grant, outputMax int) *Voice {
 	return &Voice{job: g.Job, token: g.Token, part: min(SpeechMax, outputMax/4), half: outputMax / 2}
 }
 
-// Write takes what the host says. It never waits and never fails.
+// Write takes output of the host. It never waits and never fails.
 func (v *Voice) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -51,6 +50,7 @@ func (v *Voice) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// take takes output. The caller holds mu.
 func (v *Voice) take(p []byte) {
 	if !v.mute {
 		v.keep(p)
@@ -58,7 +58,7 @@ func (v *Voice) take(p []byte) {
 	v.end += int64(len(p))
 }
 
-// tell takes a line of our own, and what is known of runs with it.
+// tell takes a line of muster, and the runs that are known with it.
 func (v *Voice) tell(line string, runs jobs.Runs) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -69,7 +69,7 @@ func (v *Voice) tell(line string, runs jobs.Runs) {
 	v.runs = runs
 }
 
-// Skip notes that bytes are lost, before anybody could hear them.
+// Skip notes that bytes of the output are lost.
 func (v *Voice) Skip(n int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -77,20 +77,21 @@ func (v *Voice) Skip(n int64) {
 	v.tail, v.own = v.tail[:0], ownLines{}
 }
 
-// heard returns the number of bytes that were said so far.
+// heard returns the number of bytes so far.
 func (v *Voice) heard() int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.end
 }
 
-// Waiting returns how many bytes wait to be passed on.
+// Waiting returns the number of bytes that wait.
 func (v *Voice) Waiting() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return len(v.head) + len(v.tail)
 }
 
+// keep adds output to the head or to the tail. The caller holds mu.
 func (v *Voice) keep(p []byte) {
 	if len(v.head) == 0 || len(v.tail) == 0 && v.headEnd == v.end {
 		room := min(len(p), v.part-len(v.head))
@@ -102,28 +103,28 @@ func (v *Voice) keep(p []byte) {
 		v.tail, p = v.tail[:0], p[over:]
 	}
 	v.tail = append(v.tail, p...)
-	// Cut seldom, or a flood of small pieces is copied again and again.
+	// The tail is cut seldom: otherwise each of many small pieces would copy all of it.
 	if over := len(v.tail) - v.part; over > v.part {
 		v.tail = v.tail[:copy(v.tail, v.tail[over:])]
 	}
 }
 
-// said compares the voice with the size of the transcript. If something else was
-// heard the voice falls silent: nothing that it says would be in its place.
+// said compares the voice with the size of the transcript. If they differ, the voice falls silent,
+// because the positions of its output would be wrong.
 func (v *Voice) said(size int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.mute = v.mute || v.end != size
 }
 
-// Silence lets it say nothing more.
+// Silence ends the live output of the attempt.
 func (v *Voice) Silence() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.mute = true
 }
 
-// Speeches takes what waits: nothing, or one speech, or two with a gap between them.
+// Speeches takes the waiting output: nothing, or one speech, or two with a gap between them.
 func (v *Voice) Speeches() []jobs.Speech {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -142,16 +143,17 @@ func (v *Voice) Speeches() []jobs.Speech {
 	return list
 }
 
+// speech returns a speech. The caller holds mu.
 func (v *Voice) speech(data []byte, end int64) jobs.Speech {
 	return jobs.Speech{Job: v.job, Token: v.token, End: end, Data: data, Runs: v.runs,
 		Drop: v.spent.add(end, len(data), v.half)}
 }
 
-// spent are the speeches that were made and can be read still.
+// spent counts the speeches that were made and can still be read.
 type spent struct {
-	head  int // bytes of those that stay
+	head  int // the bytes of the first speeches, which stay
 	tail  []spentSpeech
-	bytes int // in tail
+	bytes int // the bytes in tail
 }
 
 type spentSpeech struct {
@@ -159,8 +161,8 @@ type spentSpeech struct {
 	size int
 }
 
-// add notes a speech. It returns the ends of those that are too many with it: head
-// and tail stay, each of so many bytes.
+// add notes a speech. It returns the ends of the older speeches to drop, so that a head and a tail
+// stay, each of at most half bytes.
 func (s *spent) add(end int64, size, half int) (drop []int64) {
 	if len(s.tail) == 0 && s.head+size <= half {
 		s.head += size

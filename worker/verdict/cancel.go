@@ -11,11 +11,11 @@ import (
 	"muster/scripts"
 )
 
-// This file decides about jobs that an operator cancelled. Such a job is never tried again, and a
-// step that ended by itself before it could be stopped ends as it did.
+// This file decides about jobs that an operator cancelled. Such a job is never tried again. A step
+// that ended by itself before it could be stopped keeps its own end.
 
-// NoteMax bounds the operator's note in the error of a result, in bytes: the words about the job
-// follow it.
+// NoteMax bounds the operator's note in the error of a result, in bytes, because the words about
+// the job follow it.
 const NoteMax = 150
 
 // cancelled returns the end of a job that went wrong after it was cancelled. e is the error of
@@ -73,7 +73,7 @@ func (f Evidence) stoppedOnHost() jobs.Result {
 
 // goesOn returns the end of a cancelled job whose step may still act on the host.
 func (f Evidence) goesOn(how string) jobs.Result {
-	why := Reason(remote.Cause(f.Err)) // how has said already what is not known
+	why := Reason(remote.Cause(f.Err)) // the text begins with how already
 	if f.Cause != nil {
 		why = f.StopWords()
 	}
@@ -88,8 +88,8 @@ func (f Evidence) note() string {
 	return Shortened(cmp.Or(f.Order.Note, "cancelled"), NoteMax)
 }
 
-// A StopOrder is the cause with which an attempt is stopped because an operator cancelled the
-// job. Its note says who did, and why.
+// A StopOrder is the cause that stops an attempt at a cancelled job. Its note says who cancelled
+// the job, and why.
 type StopOrder struct{ Note string }
 
 // Error returns who cancelled, and why.

@@ -10,7 +10,7 @@ import (
 	"muster/scripts"
 )
 
-// This file decides about a change that is to be confirmed, by the words of its host.
+// This file decides about a change that muster has to confirm, by the words of its host.
 
 // NotProven begins the text about a change whose proof says: not yet.
 const NotProven = "not proven yet"
@@ -67,9 +67,9 @@ func Settled(f Evidence, state scripts.Confirmation, why string) (r jobs.Result,
 		"; the host took it back"), false
 }
 
-// ChangeAway returns the result of a step whose host cannot be asked how its change stands. As
-// long as the change may be confirmed that is tried; then the host has the time to be back as it
-// was, and is asked.
+// ChangeAway returns the result of a step whose host cannot be asked for the state of its change.
+// As long as the change may still be confirmed, the next attempts try that. After that the host
+// gets time to take the change back, and the next attempts ask for its state.
 func ChangeAway(f Evidence, now jobs.Micros) jobs.Result {
 	c := f.Probed()
 	why := Shortened(Reason(f.Err), NoteMax)
@@ -96,8 +96,8 @@ func ChangeAway(f Evidence, now jobs.Micros) jobs.Result {
 	return r
 }
 
-// NeverMade returns the result of a step whose host was told to make a change and knows nothing
-// of it.
+// NeverMade returns the result of a step whose host got the command for a change and does not know
+// the change.
 func NeverMade(f Evidence) jobs.Result {
 	switch k := SentKind(f.Err); k {
 	case remote.KindTimeout:
@@ -108,8 +108,8 @@ func NeverMade(f Evidence) jobs.Result {
 	return f.Appoint(jobs.KindVerify, f.Probed(), ProofPause(f), "the change has not begun")
 }
 
-// UnknownThere returns the result of a step whose host knows nothing of its change: the change has
-// not begun, or its command was on the way when it was last heard of. over: there is a result.
+// UnknownThere returns the result of a step whose host does not know its change: the change has not
+// begun, or its command is still on the way. over: there is a result.
 func UnknownThere(f Evidence, now jobs.Micros) (r jobs.Result, goOn, over bool) {
 	c := f.Probed()
 	switch {
@@ -117,7 +117,7 @@ func UnknownThere(f Evidence, now jobs.Micros) (r jobs.Result, goOn, over bool) 
 		r, goOn = Settled(f, scripts.Confirmation{State: scripts.ConfirmNone}, "")
 		return r, goOn, true
 	case KeepsRecords(f.Grant.Host), c.Free != 0 && now >= c.Free:
-		return r, false, false // its record tells, or nobody is at it any more
+		return r, false, false // its record will say, or the older command has surely ended
 	}
 	if c.Free == 0 {
 		c.Since, c.Free = now, now.Add(f.Grant.Bound)
@@ -126,16 +126,16 @@ func UnknownThere(f Evidence, now jobs.Micros) (r jobs.Result, goOn, over bool) 
 		"it may be about to begin"), false, true
 }
 
-// ProveLater returns the step until the next try of its proof. Once the time of the change is over
-// the host takes it back, and says so when it is asked then.
+// ProveLater returns a wait until the next try of the proof. Once the time of the change is over,
+// the host takes the change back, and says so at the next question.
 func ProveLater(f Evidence, why string) jobs.Result {
 	c := f.Probed()
 	c.Saying = Shortened(why, NoteMax)
 	return f.Appoint(jobs.KindVerify, c, ProofPause(f), c.Saying)
 }
 
-// TakenBack returns the end of a cancelled job whose host was told to take its change back, with
-// the answer g and the state that it says, if it says one.
+// TakenBack returns the end of a cancelled job whose host was told to take its change back. g is
+// the answer of the host, and state the state in it; ok is false if there is none.
 func TakenBack(f Evidence, g Evidence, state scripts.Confirmation, ok bool) jobs.Result {
 	if ok && state.State == scripts.ConfirmRolledBack && state.Code == 0 {
 		return f.EndOf(jobs.RolledBack, jobs.ClassNone, f.note()+"; the host took it back")
@@ -155,7 +155,7 @@ func TakenBack(f Evidence, g Evidence, state scripts.Confirmation, ok bool) jobs
 	return r
 }
 
-// WithoutMark returns what a host said before the line about the change.
+// WithoutMark returns the output of a host before the line about the change.
 func WithoutMark(o remote.Output) remote.Output {
 	for _, part := range []*[]byte{&o.Tail, &o.Head} {
 		if at := bytes.LastIndex(*part, []byte(scripts.ConfirmMark)); at >= 0 {
@@ -166,5 +166,5 @@ func WithoutMark(o remote.Output) remote.Output {
 	return o
 }
 
-// LastWords returns the last line that a host said before the line about the change.
+// LastWords returns the last line of the output before the line about the change.
 func LastWords(o remote.Output) string { return LastLine(WithoutMark(o)) }

@@ -19,19 +19,20 @@ const (
 	BoundMin = 5 * time.Second
 )
 
-// Deadline returns the time by which a job must be over, on the boot clock: sent is from before its
-// lock was asked for, so the lock holds a margin longer whatever the clocks.
+// Deadline returns the time by which a job must be over, on the boot clock. sent is a time before
+// the worker asked for the lock, so the lock holds a margin longer than the job, whatever the
+// clocks.
 func Deadline(sent, timeout time.Duration) time.Duration {
 	return sent + timeout - jobs.Margin(timeout)
 }
 
-// Room returns how long a step may run on the host if so much of the lease is left.
+// Room returns the time that a step may take on the host, by the rest of the lease.
 func Room(left time.Duration) time.Duration {
 	return left - jobs.KillGrace - AnswerTime
 }
 
-// Bound returns how long a step may run on the host: its own timeout, cut to the
-// room there is. Cut ones are whole seconds, because hosts round up.
+// Bound returns the time that a step may take on the host: its own timeout, or the room if that is
+// less. The room is cut to whole seconds, because hosts round up.
 func Bound(timeout, left time.Duration) (d time.Duration, ok bool) {
 	r := Room(left)
 	if r < BoundMin {

@@ -7,22 +7,22 @@ import (
 	"muster/jobs"
 )
 
-// This file decides about steps that may run without us: the host keeps a record of a step that was
-// begun, and cannot be asked at the moment.
+// This file decides about steps that may run on without a connection: the host keeps a record of
+// the step, and cannot be asked at the moment.
 
 // followMost is the longest time until a host is asked again about a step.
 const followMost = time.Minute
 
-// Follow returns a wait as long as the step that the job may have begun may be at work: until
-// its bound is over, a network that is away decides nothing. f says why the host could not be
-// asked; behind the bound follow returns r.
+// Follow returns a wait for as long as the step may still run: until its bound is over, a missing
+// network decides nothing. f holds why the host could not be asked. After the bound Follow returns
+// r.
 func Follow(f Evidence, r jobs.Result, now jobs.Micros) jobs.Result {
 	if !GoesOnAlone(f) {
 		return r
 	}
 	m := f.Memory
 	switch {
-	case f.Busy > 0: // it was told to the host by this attempt, or asked about there
+	case f.Busy > 0: // this attempt sent the step to the host, or asked about it there
 		m.Over = max(m.Over, now.Add(f.Busy))
 	case m.Over == 0:
 		m.Over = now.Add(f.Grant.Bound)
@@ -41,8 +41,8 @@ func Follow(f Evidence, r jobs.Result, now jobs.Micros) jobs.Result {
 	return w
 }
 
-// GoesOnAlone reports whether the step in hand may be at work on a host that keeps a record of
-// it: the host will tell once it can be asked.
+// GoesOnAlone reports whether the step in hand may still run on a host that keeps a record of it:
+// the host will say how it ended once it can be asked.
 func GoesOnAlone(f Evidence) bool {
 	if f.Err == nil || f.Order != nil || !Recorded(f.Grant.Host, f.Action) || f.Result.Unfenced != "" {
 		return false
@@ -56,7 +56,7 @@ func GoesOnAlone(f Evidence) bool {
 	return false
 }
 
-// pace returns the time until a host is asked again: the less time is left the sooner.
+// pace returns the time until the next question to a host: the less time is left, the shorter.
 func pace(left, least time.Duration) time.Duration {
 	return min(max(left/10, least), followMost)
 }

@@ -25,32 +25,32 @@ func CauseOf(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Evidence holds all that a decision about a job is made of. It is a value: nothing that happens
-// to the attempt later changes it.
+// Evidence holds all that decides about a job. It is a value: nothing that happens to the attempt
+// later changes it.
 type Evidence struct {
 	Grant  jobs.Grant
 	Policy jobs.Policy
-	Steps  int    // of the runbook, without those of on_fail
-	Until  int    // behind the last step of the main ones or the on_fail; 0: steps
-	Step   int    // in hand, or the one that would be next
+	Steps  int    // the steps of the runbook, without those of on_fail
+	Until  int    // the index after the last main step, or the last of the on_fail; 0: Steps
+	Step   int    // the step in hand, or the next one
 	Begun  bool   // this attempt has started a step before this one
 	Safe   bool   // the step may run twice: it changes nothing, or finds out itself
-	Memory Memory // what is kept for the next attempt
+	Memory Memory // kept for the next attempt
 
 	Disruptive bool           // the task may disturb its host, whatever this step does
-	Action     scripts.Action // of the step; zero while connecting
+	Action     scripts.Action // the step in hand; zero while connecting
 
 	Result remote.Result
 	Err    error         // of connecting or of the step
 	Cause  error         // why the context of the attempt ended; nil: it did not
-	Busy   time.Duration // the host may be at the step for so long yet
-	Order  *StopOrder    // the job is cancelled; nil: not as far as is known
+	Busy   time.Duration // the longest time for which the step may still run on the host
+	Order  *StopOrder    // the cancel of the job; nil: none is known
 }
 
 // Judge returns the result of a job whose connecting failed, or whose step was tried. goOn means
 // that there is no result: the next step may be tried.
 //
-// chance, from 0 to 1, spreads the retries of hosts that were turned away together.
+// chance, from 0 to 1, spreads the retries of jobs that failed to connect together.
 func Judge(f Evidence, chance float64) (r jobs.Result, goOn bool) {
 	if f.Err == nil {
 		return f.exited()
@@ -75,7 +75,7 @@ func Judge(f Evidence, chance float64) (r jobs.Result, goOn bool) {
 	return f.hindered(e.Kind, chance), false
 }
 
-// exited returns the result of a step whose end was seen.
+// exited returns the result of a step whose end is known.
 func (f Evidence) exited() (r jobs.Result, goOn bool) {
 	code := f.Result.ExitCode
 	finding := f.Finding()
@@ -112,7 +112,7 @@ func (f Evidence) Seen() scripts.Evidence {
 	}
 }
 
-// unmet returns the result of a step that ended, and not as the runbook expects.
+// unmet returns the result of a step that ended differently from what the runbook expects.
 func (f Evidence) unmet(finding scripts.Finding) jobs.Result {
 	code := f.Result.ExitCode
 	text := HostSaid(finding.Text, LastLine(f.Result.Output))
@@ -128,8 +128,7 @@ func (f Evidence) unmet(finding scripts.Finding) jobs.Result {
 	return r
 }
 
-// anew returns a wait after which a step that is known to have failed is tried once more. The
-// job keeps its host.
+// anew returns a wait, after which the job tries its failed step once more. The job keeps its host.
 func (f Evidence) anew(delay time.Duration, text string) jobs.Result {
 	r := f.say(jobs.KindWait, f.Place()+text)
 	r.Delay, r.Step = delay, f.Step
@@ -175,8 +174,8 @@ func (f Evidence) doubtful() jobs.Result {
 	if f.canAsk(Asked(f.Err)) {
 		return f.askLater(text)
 	}
-	// Where the host says that nothing of the step is alive, as after a reboot, nobody needs to
-	// wait for its bound.
+	// If the host says that nothing of the step is alive, as after a reboot, nobody needs to wait
+	// for its bound.
 	dead := f.Cause == nil && Asked(f.Err) == remote.KindGone
 	if f.Action.Repeatable && f.Policy.Again(f.Grant.Tries+1, jobs.ClassTransient) {
 		r := f.retry(max(f.Busy, f.Policy.Delay), text)
@@ -198,14 +197,14 @@ func (f Evidence) hindered(k remote.Kind, chance float64) jobs.Result {
 	switch k {
 	case remote.KindHostKey, remote.KindAuth, remote.KindKey, remote.KindRefused, remote.KindFailed:
 		r := f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, Reason(f.Err)))
-		// A host that was disturbed lets nobody in who could see how it is.
+		// A host that was disturbed lets nobody in to see its state.
 		r.KeepLock = r.KeepLock || f.halfWay()
 		return r
 	case remote.KindInvalid:
 		return f.Doubt(f.End(jobs.Failed, jobs.ClassUser, Reason(f.Err)))
 	case remote.KindThrottled, remote.KindNode:
-		// Half to three halves of the delay: jobs that were turned away together must
-		// not come back together.
+		// Half to three halves of the delay: jobs that failed together must not come back
+		// together.
 		delay := f.Policy.Delay/2 + time.Duration(chance*float64(f.Policy.Delay))
 		if k == remote.KindNode {
 			return f.unreached(jobs.Failed, delay) // the host did nothing wrong
@@ -250,7 +249,7 @@ func Lost(f Evidence) jobs.Result {
 	text := fmt.Sprintf("the worker on node %s died with it, and it is not known whether "+
 		"step %d ran", node, f.Grant.Step+1)
 	f.Step, f.Steps = f.Grant.Step, 0 // the text names the step
-	// Once the old lock is over nothing acts on the host any more.
+	// Once the old lock has ended, nothing acts on the host any more.
 	if f.Action.Repeatable {
 		r := f.retry(f.Grant.Bound, text)
 		r.KeepLock = f.Grant.Bound > 0
@@ -265,8 +264,8 @@ func Lost(f Evidence) jobs.Result {
 // MayHaveBegun reports whether an earlier attempt may have started the step in hand.
 func (f Evidence) MayHaveBegun() bool { return MayHaveRun(f.Grant) && f.Step == f.Grant.Step }
 
-// Doubt turns an end that says that nothing ran into unknown, if an earlier
-// attempt may have started the step.
+// Doubt turns an end which says that nothing ran into unknown, if an earlier attempt may have
+// started the step.
 func (f Evidence) Doubt(r jobs.Result) jobs.Result {
 	if r.Kind != jobs.KindEnd || !MayHaveRun(f.Grant) || f.Step != f.Grant.Step || f.Safe {
 		return r
@@ -289,6 +288,7 @@ func (f Evidence) EndOf(o jobs.Outcome, c jobs.Class, text string) jobs.Result {
 	return r
 }
 
+// retry returns a further try of the step in hand, after a delay.
 func (f Evidence) retry(delay time.Duration, text string) jobs.Result {
 	r := f.say(jobs.KindRetry, f.Place()+text)
 	r.Delay, r.Step = delay, f.Step
@@ -298,6 +298,7 @@ func (f Evidence) retry(delay time.Duration, text string) jobs.Result {
 	return r
 }
 
+// say returns a result of kind k with a text, and all that a result keeps of the attempt.
 func (f Evidence) say(k jobs.Kind, text string) jobs.Result {
 	return jobs.Result{Job: f.Grant.Job, Token: f.Grant.Token, Kind: k, Error: OneLine(text),
 		Saved: f.kept(), Note: f.beside(),
@@ -338,7 +339,7 @@ func (f Evidence) StopWords() string {
 // answering, its state is unknown.
 func (f Evidence) halfWay() bool { return f.Disruptive && f.Memory.Disturbed }
 
-// spent returns the ledger of a job with which this attempt did nothing.
+// spent returns the ledger of a job on which this attempt spent no time.
 func (f Evidence) spent(k jobs.Kind) string {
 	return Reckoned(SpentBefore(f.Grant), k, WaitsFor(k, f.Action.Kind), jobs.Micros(f.Grant.Token))
 }

@@ -9,35 +9,35 @@ import (
 	"muster/scripts"
 )
 
-// This file says of a job that its step in hand was not started. Whatever the reason, notStarted
-// makes the result, so that what earlier steps and attempts did is lost in no case.
+// This file makes the results of jobs whose step in hand was not started. Whatever the reason,
+// NotStarted makes the result, so that no reason loses the work of earlier steps and attempts.
 
 const (
-	// DoubtDelay is the time after which a deferred job is due again if this node does not know
-	// what is agreed, or what time it is. Another node may take it then.
+	// DoubtDelay is the time after which a deferred job is due again if this node does not know the
+	// timetable, or the time. Another node may take it then.
 	DoubtDelay = 15 * time.Second
 
 	// ClosedDelay is the time after which a deferred job is due again if no opening is known.
 	ClosedDelay = 5 * time.Minute
 
-	// whyMax bounds what is kept of the reason why a job did not begin, in bytes.
+	// whyMax bounds the stored reason why a job did not begin, in bytes.
 	whyMax = 400
 )
 
 // A Hindrance is the reason why a step is not started. Without a ruling, and if it is not late,
 // the queue did not allow the step, the worker was stopped, or the job is cancelled.
 type Hindrance struct {
-	Why      string // for people; empty: that the job stopped before the step
+	Why      string // for people; empty: the job stopped before the step
 	Late     bool   // too little time is left for the step
 	Ruled    *Ruled // the step must not start now
-	Never    error  // what the host said, which was asked about an earlier attempt
+	Never    error  // the answer of the host to the question about an earlier attempt
 	Disturbs bool   // the step may disturb its host
 }
 
 // A Ruled step must not start because of a window, a freeze, or the group of its host.
 type Ruled struct {
 	Until time.Time // when it may start; zero: nobody knows
-	Soon  bool      // the question is to be put again soon
+	Soon  bool      // the job should be due again soon
 	Group bool      // the group of the host is the reason
 }
 
@@ -68,13 +68,14 @@ func (f Evidence) NotStarted(h Hindrance) jobs.Result {
 	return f.handBack(h.Why)
 }
 
-// handBack returns a job that may continue at this step on any node. If this attempt has done
-// something, the job continues behind that and keeps its host until then. If the last
-// checkpoint may have reached the queue, the state of the job is sent once more: the queue may
-// have taken it although the reply was lost.
+// handBack returns a job that may continue at this step on any node. If this attempt has done a
+// step, the job continues after that step and keeps its host until then. If the last checkpoint may
+// have reached the queue, the result sends the state of the job once more, because the reply may
+// have been lost.
 func (f Evidence) handBack(text string) jobs.Result {
-	if p := f.Memory.Probe; p != nil && Patient(f.Action.Kind) && f.Action.Kind != scripts.KindWait {
-		return f.Appoint(jobs.KindVerify, *p, f.Policy.Delay, text) // a cancel does not find it untouched
+	if p := f.Memory.Probe; p != nil && f.Action.Kind.Patient() && f.Action.Kind != scripts.KindWait {
+		// A cancel must not find the job untouched.
+		return f.Appoint(jobs.KindVerify, *p, f.Policy.Delay, text)
 	}
 	told := f.Memory.Told
 	if !f.Begun && !(told && f.Step > f.Grant.Step) {
@@ -100,12 +101,12 @@ func Untouched(g jobs.Grant, text string) jobs.Result {
 // grantedOnly returns the evidence about a job if nothing but its grant is known.
 func grantedOnly(g jobs.Grant) Evidence { return Evidence{Grant: g, Memory: Recall(g.Saved)} }
 
-// deferred returns a job that waits until its step may start. Nothing is counted: this is no
-// failure.
+// deferred returns a job that waits until its step may start. That is no failure, and no try
+// counts.
 func (f Evidence) deferred(h Hindrance) jobs.Result {
 	r := f.say(jobs.KindDefer, f.Place()+h.Why)
 	r.Step, r.Release = f.Step, f.untouched() && !(MayHaveRun(f.Grant) && h.Disturbs)
-	if h.Ruled.Group { // no time to come says as much
+	if h.Ruled.Group { // people see the reason, because no time is known
 		m := f.Memory
 		m.Why = Shortened(h.Why, whyMax)
 		r.Saved = m.String()
@@ -121,21 +122,21 @@ func (f Evidence) deferred(h Hindrance) jobs.Result {
 	return r
 }
 
-// untouched reports whether no step of the job has disturbed its group, as far as steps were
-// seen to end. A step that spans several attempts has not ended while it has a probe.
+// untouched reports whether no step of the job has disturbed its group, by the steps that have
+// ended. A step that spans several attempts has not ended while it has a probe.
 func (f Evidence) untouched() bool {
 	return !f.Memory.Unfinished() && f.Memory.Marked == 0 && f.Memory.Probe == nil
 }
 
 // cancelledBefore returns the end of a cancelled job without a step under way.
 func (f Evidence) cancelledBefore() jobs.Result {
-	if k := f.Action.Kind; k != scripts.KindWait && Patient(k) && f.Memory.Probe != nil {
+	if k := f.Action.Kind; k != scripts.KindWait && k.Patient() && f.Memory.Probe != nil {
 		return LeftAlone(f)
 	}
 	return f.Doubt(f.EndOf(jobs.Cancelled, jobs.ClassNone, f.note()+"; stopped before "+f.StepWords()))
 }
 
-// Stuck returns the end of a job whose attempt did not stop when it had to.
+// Stuck returns the end of a job whose attempt did not stop at its deadline.
 func Stuck(g jobs.Grant) jobs.Result {
 	r := grantedOnly(g).End(jobs.Unknown, jobs.ClassOperator,
 		"it did not stop at its deadline, and it is not known what it did: a mistake in muster")
@@ -143,9 +144,9 @@ func Stuck(g jobs.Grant) jobs.Result {
 	return r
 }
 
-// Puzzled returns the result of a job that a mistake of muster keeps from being worked on. The
-// job is tried again like any other, because returning it at once could repeat without end.
-// A job that was lost before stays unknown.
+// Puzzled returns the result of a job on which a worker cannot work because of a mistake in muster.
+// The job is tried again like any other: if it were released at once, that could repeat without
+// end. A job that was lost before ends unknown.
 func Puzzled(g jobs.Grant, p jobs.Policy, text string) (r jobs.Result) {
 	f := grantedOnly(g)
 	f.Policy, f.Step = p, g.Step

@@ -10,12 +10,6 @@ import (
 	"muster/scripts"
 )
 
-// Patient reports whether a step of that kind spans several attempts and frees its worker in
-// between.
-func Patient(k scripts.Kind) bool {
-	return k.Patient()
-}
-
 // NeedsPerson reports whether only a person can mend a host that fails in this way.
 func NeedsPerson(k remote.Kind) bool {
 	switch k {
@@ -65,13 +59,13 @@ func SentKind(err error) remote.Kind {
 // proofMost is the longest time between two tries of a proof.
 const proofMost = 5 * time.Second
 
-// ProofPause is the time between two tries of a proof: there are some ten of them at least.
+// ProofPause returns the time between two tries of a proof, which is short enough for at least ten
+// tries.
 func ProofPause(f Evidence) time.Duration {
 	return min(f.Action.Confirm().Within/10, proofMost)
 }
 
-// Stands returns the wait of a job whose gate nobody has answered. The question stays as it was
-// first asked.
+// Stands returns the wait of a job whose gate nobody has answered. The question never changes.
 func Stands(f Evidence, c Probing, now jobs.Micros) jobs.Result {
 	gate := f.Action.Gate()
 	if c.Gate == nil {
@@ -92,7 +86,7 @@ func Shut(f Evidence, answer jobs.GateAnswer) string {
 	return OneLine(answer.Note)
 }
 
-// asking is kept for the people who answer a gate at which the job stands.
+// asking holds a gate for the people who answer it.
 type asking struct {
 	Name     string `json:"name"`
 	Question string `json:"question"`

@@ -11,47 +11,46 @@ import (
 	"muster/scripts"
 )
 
-// This file decides about steps that look at a host until all is well: when the next probe
-// is, and when it was the last one. Limits count probes, so a late queue never turns a
-// host into an unreachable one.
+// This file decides about steps that probe a host until it is well: the time of the next probe, and
+// which probe is the last one. Limits count probes, so a late queue never makes a host unreachable.
 
-// Probing is kept between the probes of such a step.
+// Probing is the state of such a step between two probes.
 type Probing struct {
 	// Since is the start of the step; for verify and reboot, of the absence of the host.
 	Since    jobs.Micros `json:"since,omitempty"`
-	Until    jobs.Micros `json:"until,omitempty"`     // wait for, gate: when it is over; confirm: the last moment to
+	Until    jobs.Micros `json:"until,omitempty"`     // wait for, gate: the end; confirm: the last moment for it
 	Away     int         `json:"away,omitempty"`      // probes that did not reach the host
-	NotReady int         `json:"not_ready,omitempty"` // probes that did, and it was not well yet
+	NotReady int         `json:"not_ready,omitempty"` // probes that found the host not well yet
 	Boot     string      `json:"boot,omitempty"`      // reboot: the boot id before
 	Told     bool        `json:"told,omitempty"`      // reboot: the command ended well
-	Free     jobs.Micros `json:"free,omitempty"`      // confirm: nobody can be making it any more
-	Armed    bool        `json:"armed,omitempty"`     // confirm: the host said that it is
-	Saying   string      `json:"saying,omitempty"`    // what the last probe said
-	Gate     *asking     `json:"gate,omitempty"`      // gate: what the person is asked
+	Free     jobs.Micros `json:"free,omitempty"`      // confirm: from then on no command can begin the change
+	Armed    bool        `json:"armed,omitempty"`     // confirm: the host has said so
+	Saying   string      `json:"saying,omitempty"`    // the words of the last probe
+	Gate     *asking     `json:"gate,omitempty"`      // gate: the question to the person
 }
 
 // found is the finding of a probe.
 type found int
 
 const (
-	Away     found = iota // it was not reached
-	NotReady              // it says: not yet
+	Away     found = iota // the host was not reached
+	NotReady              // the host is not well yet
 )
 
-// After counts a probe that found no host, or a host that is not well yet. It returns the time to
-// the next probe; last: there is none.
+// After counts a probe that did not reach the host, or found it not well yet. It returns the time
+// to the next probe; last: there is none.
 func (c *Probing) After(p scripts.Probes, what found) (delay time.Duration, last bool) {
 	if what == Away {
 		c.Away++
 		return p.Unreachable.Every, c.Away >= p.Unreachable.Probes
 	}
 	c.NotReady++
-	// The one last probe comes behind the longest pause, in which the host may have got up.
+	// The last probe comes after the longest pause, in which the host may have become ready.
 	more := time.Duration(c.NotReady-1) * p.NotReady.More
 	return p.NotReady.First + more, c.NotReady > p.NotReady.Probes
 }
 
-// Unwell returns the result of a probe that did not find the host well. why says what it found.
+// Unwell returns the result of a probe that did not find the host well, for the reason why.
 func Unwell(f Evidence, now jobs.Micros, what found, why string) jobs.Result {
 	c := f.Probed()
 	delay, last := c.After(*f.Action.Probes, what)
@@ -128,8 +127,8 @@ func Waits(f Evidence, c Probing, now jobs.Micros) (r jobs.Result, over bool) {
 
 var bootID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// ReadBoot reads a boot id; empty if it is none. Anything else that a host says while it
-// goes down or comes up would be taken for another boot.
+// ReadBoot reads a boot id; empty if the text is none. Otherwise other output of a host that goes
+// down or comes up would count as another boot.
 func ReadBoot(code int, said string) string {
 	id := strings.TrimSpace(said)
 	if code != 0 || !bootID.MatchString(id) {

@@ -27,10 +27,11 @@ func Refuses(h *fleet.Host, action scripts.Action) bool {
 	return Recorded(h, action) || KeepsRecords(h) && action.Kind == scripts.KindUpload
 }
 
-// MayHaveRun reports whether an earlier attempt may have started the step that the job is at.
+// MayHaveRun reports whether an earlier attempt may have started the step in hand.
 func MayHaveRun(g jobs.Grant) bool { return g.Mode == jobs.ModeLost || Remembered(g.Saved) }
 
-// beside returns what is worth telling about a job beside its outcome.
+// beside returns the note of a result: whether the attempt was attached, had no fence, or lost
+// output.
 func (f Evidence) beside() string {
 	r := f.Result
 	var parts []string
@@ -104,8 +105,8 @@ func (f Evidence) stoppedBefore() jobs.Result {
 	return f.stoppedOnHost()
 }
 
-// Asked returns the kind of an error with which the question to a host ended; an error of no kind
-// counts as a lost connection.
+// Asked returns the kind of the error with which a question to a host ended. An error without a
+// kind counts as a lost connection.
 func Asked(err error) (k remote.Kind) {
 	var e *remote.Error
 	if errors.As(err, &e) {

@@ -5,16 +5,10 @@ import (
 
 	"muster/fleet/remote"
 	"muster/jobs"
-	"muster/scripts"
 )
 
-// Looks reports whether steps of that kind change nothing.
-func Looks(k scripts.Kind) bool {
-	return k.Looks()
-}
-
-// Rescues reports whether the on_fail of a step is to run: the step was started, and is known to
-// have failed or to have been stopped at its bound.
+// Rescues reports whether the on_fail of a step must run: the step was started, and it has
+// certainly failed or been stopped at its bound.
 func Rescues(f Evidence, r jobs.Result) bool {
 	var e *remote.Error
 	started := f.Err == nil || errors.As(f.Err, &e) && e.Sent
@@ -32,7 +26,7 @@ type Failure struct {
 	Keep    bool         `json:"keep,omitempty"` // something may still act on the host
 }
 
-// Concluded returns how a job ended whose on_fail ended as r: as the step that failed did, or
+// Concluded returns the end of a job whose on_fail ended with r: the end of the failed step, or
 // rolled back if the last step of on_fail says so.
 func Concluded(f Evidence, r jobs.Result, rolledBack bool) jobs.Result {
 	first := f.Memory.Failed
@@ -49,7 +43,7 @@ func Concluded(f Evidence, r jobs.Result, rolledBack bool) jobs.Result {
 	case jobs.Cancelled: // half way back
 		r.KeepLock = r.KeepLock || f.halfWay()
 	case jobs.Failed, jobs.Timeout, jobs.Unreachable:
-		// The host is left in a state that nobody wanted: nobody else of its group may be next.
+		// Nobody planned this state of the host, so no job may disturb another one of its group.
 		r.Outcome, r.Class, r.ExitCode = first.Outcome, jobs.ClassOperator, first.Exit
 		r.KeepLock = r.KeepLock || f.halfWay()
 		undone = "its on_fail failed: " + undone
@@ -59,9 +53,9 @@ func Concluded(f Evidence, r jobs.Result, rolledBack bool) jobs.Result {
 	return r
 }
 
-// LeftHalfWay reports whether a job that has disturbed its host ends with r without a word of
-// the host about it: nobody else of its group may be next before somebody has looked. A step
-// that said no is such a word; answered reports whether there was one.
+// LeftHalfWay reports whether a job that has disturbed its host ends with r, and the host did not
+// say how the last command ended. Then no job may disturb another host of the group before a person
+// has looked. answered: the host said how the command ended, be it well or not.
 func LeftHalfWay(f Evidence, r jobs.Result, answered bool) bool {
 	if r.Kind != jobs.KindEnd || answered || !f.halfWay() {
 		return false

@@ -5,11 +5,11 @@ import (
 	"muster/scripts"
 )
 
-// lostSecretsTries bounds the tries of a step whose secrets did not come whole.
+// lostSecretsTries bounds the tries of a step whose secrets did not arrive complete.
 const lostSecretsTries = 3
 
 // SecretsLost returns the result of a step that did not run because its secrets did not arrive
-// whole. ok is false if they did.
+// complete. ok is false if they did.
 func SecretsLost(f Evidence) (r jobs.Result, ok bool) {
 	if len(f.Action.Secrets) == 0 || f.Err != nil || f.Result.ExitCode != scripts.SecretsMissing ||
 		LastLine(f.Result.Output) != scripts.SecretsLost {

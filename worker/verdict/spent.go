@@ -5,12 +5,12 @@ import (
 	"muster/scripts"
 )
 
-// SpentBefore returns the ledger of a job up to the time at which it was handed out. The time of
-// a lost attempt is not known and counts nowhere.
+// SpentBefore returns the ledger of a job up to its take. The time of a lost attempt is not known
+// and counts under no use.
 func SpentBefore(g jobs.Grant) jobs.Ledger {
 	l, err := jobs.ParseLedger(g.Spent)
 	if err != nil {
-		l = jobs.Ledger{} // written by another version: it begins anew
+		l = jobs.Ledger{} // another version wrote it: the ledger begins again
 	}
 	if g.Mode == jobs.ModeLost {
 		l.Until, l.For = jobs.Micros(g.Token), ""
@@ -20,7 +20,7 @@ func SpentBefore(g jobs.Grant) jobs.Ledger {
 	return l
 }
 
-// Reckoned returns the ledger with which a job ends, or waits for use from an instant on.
+// Reckoned returns the ledger with which a job ends, or waits from now on under a use.
 func Reckoned(l jobs.Ledger, k jobs.Kind, use jobs.Use, now jobs.Micros) string {
 	l.Until, l.For = now, use
 	if k == jobs.KindEnd {

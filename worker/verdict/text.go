@@ -16,12 +16,12 @@ const (
 	// errorMax bounds the error of a result, in bytes; the queue keeps no more.
 	errorMax = 300
 
-	// lastLineMax bounds what is looked at to find the last line of an output.
+	// lastLineMax bounds the part of an output in which the last line is searched, in bytes.
 	lastLineMax = 1 << 10
 )
 
-// OneLine returns a text of our own as one line for people: valid UTF-8, harmless on a terminal,
-// at most errorMax bytes. The words of a host in it are quoted already.
+// OneLine returns a text of muster as one line for people: valid UTF-8, harmless on a terminal, at
+// most errorMax bytes. The text quotes the words of hosts already.
 func OneLine(text string) string { return Shortened(text, errorMax) }
 
 // Shortened is OneLine with another bound. Where it cuts within quotes it ends them: the words
@@ -63,12 +63,11 @@ func inQuotes(text string) (open, escaped bool) {
 	return open, escaped
 }
 
-// quoteMax bounds what a text repeats of what a host said, in bytes: there is room for what
-// muster has to say of the job beside it.
+// quoteMax bounds the words of a host in a text, in bytes. It leaves room for the words of muster.
 const quoteMax = 160
 
-// HostSaid puts the last line of a host behind a text of our own: in quotes, and said to be
-// the host's, so that no host can put a sentence of muster there.
+// HostSaid puts the last line of a host after a text of muster, in quotes and with the name of its
+// speaker, so that no host can forge a sentence of muster there.
 func HostSaid(text, words string) string {
 	said := remote.Quote([]byte(words), quoteMax)
 	switch {
@@ -94,8 +93,7 @@ func LastLine(o remote.Output) string {
 	return ""
 }
 
-// Reason returns what an error says about a host, without the name of the host: the id of the job
-// has it.
+// Reason returns the text of an error without the name of the host, which the id of the job has.
 func Reason(err error) string {
 	var e *remote.Error
 	switch {
@@ -107,8 +105,8 @@ func Reason(err error) string {
 	return e.Err.Error()
 }
 
-// NoAnswer returns why a question to Redis that had so much time has no answer. It returns any
-// other error as it is.
+// NoAnswer returns why a question to Redis, which had the time within, got no answer. It returns
+// any other error unchanged.
 func NoAnswer(err error, within time.Duration) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -119,7 +117,7 @@ func NoAnswer(err error, within time.Duration) error {
 	return err
 }
 
-// Also puts more words behind a colon, if there are any.
+// Also puts more words after a text and a colon, if there are any.
 func Also(text, more string) string {
 	if more == "" {
 		return text
