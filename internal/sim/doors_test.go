@@ -34,10 +34,10 @@ func ask[T any](ctx context.Context, c *child, what string, do func(over func() 
 }
 
 // script makes a call of the queue that is one script, for a zone that exists.
-func script[T any](ctx context.Context, c *child, kind, object string, do func(*zone, jobs.Micros) T) (T,
+func script[T any](ctx context.Context, c *child, kind string, do func(*zone, jobs.Micros) T) (T,
 	error) {
-	return ask(ctx, c, kind+" "+object, func(over func() bool, then func(T, error)) {
-		f := call{kind, func(z *zone, now jobs.Micros) any { return do(z, now) }, over}
+	return ask(ctx, c, kind, func(over func() bool, then func(T, error)) {
+		f := call{kind: kind, do: func(z *zone, now jobs.Micros) any { return do(z, now) }, over: over}
 		c.script(f, nil, func(v any, err error) {
 			value, _ := v.(T)
 			then(value, err)
@@ -50,7 +50,7 @@ func (d doors) Step(ctx context.Context, _ string, s jobs.Step) (jobs.Reply, err
 	return ask(ctx, d.c, "step", func(over func() bool, then func(jobs.Reply, error)) {
 		if len(s.Results) > 0 {
 			d.c.says(s.Results)
-			d.c.faults.point(d.c, killReporting)
+			d.c.faults.point(d.c, killReporting, d.c.of(first(s), "reports"))
 		}
 		d.c.step(s, over, func(r jobs.Reply, err error) { then(d.c.withHosts(r), err) })
 	})
@@ -59,6 +59,7 @@ func (d doors) Step(ctx context.Context, _ string, s jobs.Step) (jobs.Reply, err
 // says counts results that must have been said once.
 func (c *child) says(results []jobs.Result) {
 	for _, r := range results {
+		c.world.say("worker: %s: %s %s %s", r.Job, r.Kind, r.Outcome, r.Error)
 		if strings.HasPrefix(r.Error, "not back after ") || strings.HasPrefix(r.Error, "not ready after ") {
 			c.faults.met("a host does not come back")
 		}
@@ -75,7 +76,8 @@ func (d doors) Checkpoint(ctx context.Context, _ string, q jobs.Checkpoint) (job
 	c := d.c
 	return ask(ctx, c, "checkpoint "+string(q.Job), func(over func() bool, then func(jobs.Verdict, error)) {
 		sent := c.now
-		f := call{"checkpoint", func(z *zone, now jobs.Micros) any { return z.Checkpoint(now, q) }, over}
+		do := func(z *zone, now jobs.Micros) any { return z.Checkpoint(now, q) }
+		f := call{"checkpoint", do, over, q.Job}
 		absent := func(v any) bool { return v.(jobs.Verdict) == model.Absent }
 		c.script(f, absent, func(v any, err error) {
 			switch {
@@ -102,7 +104,7 @@ func (c *child) extend(id jobs.ID, sent time.Duration) {
 // Stops returns the notes of the jobs that are cancelled.
 func (d doors) Stops(ctx context.Context, _ string, ids []jobs.ID) (map[jobs.ID]string, error) {
 	slices.Sort(ids)
-	return script(ctx, d.c, "stops", "", func(z *zone, _ jobs.Micros) map[jobs.ID]string {
+	return script(ctx, d.c, "stops", func(z *zone, _ jobs.Micros) map[jobs.ID]string {
 		notes := map[jobs.ID]string{}
 		for _, id := range ids {
 			if t := z.Tasks[id.Task()]; t != nil && t.Cancel != "" {
@@ -117,14 +119,14 @@ func (d doors) Stops(ctx context.Context, _ string, ids []jobs.ID) (map[jobs.ID]
 
 // Agreed returns the version of the timetable that is in force, and the time.
 func (d doors) Agreed(ctx context.Context) (jobs.Agreed, error) {
-	return script(ctx, d.c, "timetable", "", func(_ *zone, now jobs.Micros) jobs.Agreed {
+	return script(ctx, d.c, "timetable", func(_ *zone, now jobs.Micros) jobs.Agreed {
 		return jobs.Agreed{Version: d.c.redis.agreed.version, Now: now, Skew: start.Add(d.c.now).Sub(now)}
 	})
 }
 
 // Excerpts reads what is in force for some scopes.
 func (d doors) Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.Excerpts, error) {
-	return script(ctx, d.c, "excerpts", "", func(*zone, jobs.Micros) jobs.Excerpts {
+	return script(ctx, d.c, "excerpts", func(*zone, jobs.Micros) jobs.Excerpts {
 		a := d.c.redis.agreed
 		x := jobs.Excerpts{Version: a.version}
 		for _, s := range scopes {

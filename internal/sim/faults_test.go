@@ -42,6 +42,14 @@ const (
 	lineCut           fault = "connection lost under a command"
 )
 
+// The misfortunes of a plan, which are no faults.
+const (
+	notReached fault = "host not reached"
+	stepFails  fault = "step fails"
+	notWell    fault = "host not ready"
+	goesOn     fault = "step cannot be stopped"
+)
+
 // allFaults is every kind: one that is never fired by a run of many seeds fails it.
 func allFaults() []fault {
 	return []fault{requestLost, replyLost, duplicated, killStarted, killAtWork, killAfterWork,
@@ -59,6 +67,7 @@ type faults struct {
 	seen    map[string]int
 	excused map[string]int
 	starts  int
+	plot    *plot // says which faults there are; nil: chance does
 }
 
 func drawFaults(w *world) {
@@ -80,7 +89,11 @@ func drawFaults(w *world) {
 }
 
 // strikes reports whether a fault of a call happens now. Rare calls meet faults more often.
-func (f *faults) strikes(kind fault, call string) bool {
+func (f *faults) strikes(kind fault, call, of string) bool {
+	if f.plot != nil {
+		_, strikes := f.plot.strikes(kind, of)
+		return strikes
+	}
 	p := 0.15
 	switch {
 	case slices.Contains(often, call):
@@ -117,11 +130,18 @@ func (f *faults) list() (out []string) {
 }
 
 // point may kill a child at a point of its protocol, or a little later.
-func (f *faults) point(c *child, kind fault) {
-	if f.quiet || !f.w.chance(0.15*f.on[kind]) {
+func (f *faults) point(c *child, kind fault, of string) {
+	after := time.Duration(0)
+	if strikes := false; f.plot != nil {
+		if after, strikes = f.plot.strikes(kind, of); !strikes {
+			return
+		}
+	} else if f.quiet || !f.w.chance(0.15*f.on[kind]) {
 		return
+	} else {
+		after = f.w.between(0, 5*time.Millisecond)
 	}
-	f.w.in(f.w.between(0, 5*time.Millisecond), func() {
+	f.w.in(after, func() {
 		if !c.dead {
 			f.note(kind)
 			c.die("killed by signal 9")
@@ -130,7 +150,7 @@ func (f *faults) point(c *child, kind fault) {
 }
 
 func (f *faults) masterPoint(n *node, kind fault) {
-	if f.quiet || !f.w.chance(0.15*f.on[kind]) {
+	if f.plot != nil || f.quiet || !f.w.chance(0.15*f.on[kind]) {
 		return
 	}
 	m := n.master
@@ -153,26 +173,42 @@ func (f *faults) away() time.Duration {
 }
 
 // behind may kill who made a call, about when its answer comes.
-func (f *faults) behind(p *process, call string) {
-	if p.dies == nil || !f.strikes(p.kills, call) {
+func (f *faults) behind(p *process, call, of string) {
+	if p.dies == nil || !f.strikes(p.kills, call, of) {
 		return
 	}
 	f.w.in(f.w.between(0, 3*time.Millisecond), p.dies)
 }
 
-// cuts reports whether the connection under a command is lost before that ends.
-func (f *faults) cuts(runs time.Duration) bool {
-	if f.quiet || runs == 0 || !f.w.chance(0.15*f.on[lineCut]) {
-		return false
+// cuts reports whether and when the connection under a command is lost before that ends.
+func (f *faults) cuts(runs time.Duration, of string) (after time.Duration, cuts bool) {
+	switch {
+	case f.plot != nil:
+		if after, cuts = f.plot.strikes(lineCut, of); !cuts {
+			return 0, false
+		}
+	case f.quiet || runs == 0 || !f.w.chance(0.15*f.on[lineCut]):
+		return 0, false
+	default:
+		after = f.w.between(0, runs)
 	}
 	f.note(lineCut)
-	return true
+	return after, true
+}
+
+// unlucky reports whether something happens that has a chance in a plan.
+func (f *faults) unlucky(kind fault, chance float64, of string) bool {
+	if f.plot != nil {
+		_, strikes := f.plot.strikes(kind, of)
+		return strikes
+	}
+	return f.w.chance(chance)
 }
 
 // haltBehind may halt the zone right behind a question whose answer was lost: who repeats it
 // is told to stop, and the queue has taken note of what did not begin.
 func (f *faults) haltBehind(call string) {
-	if call == "checkpoint" && f.w.chance(0.3) {
+	if f.plot == nil && call == "checkpoint" && f.w.chance(0.3) {
 		f.met("a go is lost, and the zone halted")
 		f.w.staff.halt()
 	}

@@ -37,13 +37,15 @@ func (d doors) Dial(ctx context.Context, to fleet.Host) (attempt.Conn, error) {
 	c, h := d.c, d.c.hosts[to.Name]
 	back := c.visit("dials "+h.name, func(v *visit) {
 		in := c.at(h)
-		c.faults.point(c, killStarted)
+		of := c.of(in.Job, "dial")
+		c.faults.point(c, killStarted, of)
 		c.after(c.between(time.Millisecond, callMax), func() {
 			probe := verdict.Recall(in.Saved).Probe
 			if h.down > c.now && probe != nil && probe.Boot != "" {
 				c.faults.met("a host is away behind its reboot")
 			}
-			if h.down > c.now || c.chance(c.staff.plans[in.Job.Task()].unreachable) {
+			away := c.faults.unlucky(notReached, c.staff.plans[in.Job.Task()].unreachable, of)
+			if h.down > c.now || away {
 				c.answer(v, trouble("connect", h, remote.KindUnreachable, false))
 				return
 			}
@@ -124,7 +126,7 @@ func (l *line) end(v *visit, said string, code int, err error) {
 
 // probed answers the question whether the host is well.
 func (l *line) probed(v *visit) {
-	if l.chance(0.3) {
+	if l.faults.unlucky(notWell, 0.3, l.of(l.in.Job, "probe")) {
 		l.end(v, "not yet\n", scripts.NotYet, nil)
 		return
 	}
@@ -150,25 +152,26 @@ func (l *line) begin(v *visit, step int, bound time.Duration) *entry {
 		l.faults.met("a lost job looks again")
 	}
 	l.h.begin(e)
-	l.faults.point(l.child, killAtWork)
+	of := l.of(l.in.Job, fmt.Sprint("step ", step))
+	l.faults.point(l.child, killAtWork, of)
 	if s.kind == reboot {
 		l.h.in(runs, l.h.goesDown)
 	}
-	if l.faults.cuts(runs) {
-		l.after(l.between(0, runs), func() { l.end(v, "", -1, trouble("run", l.h, remote.KindLost, true)) })
+	if after, cut := l.faults.cuts(runs, of); cut {
+		l.after(after, func() { l.end(v, "", -1, trouble("run", l.h, remote.KindLost, true)) })
 	}
 	l.after(runs, func() {
 		if !v.answered {
-			l.finished(v, e, s.takes > bound)
+			l.finished(v, e, s.takes > bound, of)
 		}
 	})
 	return e
 }
 
 // finished answers a command that has ended.
-func (l *line) finished(v *visit, e *entry, cut bool) {
-	l.faults.point(l.child, killAfterWork)
-	switch failed := l.chance(e.fails); {
+func (l *line) finished(v *visit, e *entry, cut bool, of string) {
+	l.faults.point(l.child, killAfterWork, of)
+	switch failed := l.faults.unlucky(stepFails, e.fails, of); {
 	case cut:
 		l.end(v, "", 124, trouble("run", l.h, remote.KindTimeout, true))
 	case e.kind == reboot && l.chance(0.5): // its connection goes with the host
@@ -188,7 +191,7 @@ func (l *line) stopped(v *visit, e *entry) {
 	if v.answered {
 		return
 	}
-	if e != nil && l.chance(0.3) {
+	if e != nil && l.faults.unlucky(goesOn, 0.3, l.of(l.in.Job, fmt.Sprint("step ", e.step))) {
 		l.faults.met("a cancelled step goes on")
 		l.end(v, "", -1, trouble("run", l.h, remote.KindRunning, true))
 		return

@@ -105,7 +105,14 @@ func (s *staff) pause(id jobs.TaskID) {
 			s.paused[id] = s.now
 		}
 	})
-	s.in(s.between(time.Second, 5*time.Minute), func() { s.resume(id) })
+	s.later(time.Second, func() { s.resume(id) })
+}
+
+// later takes an order back in some minutes, if no plot does.
+func (s *staff) later(least time.Duration, back func()) {
+	if s.faults.plot == nil {
+		s.in(s.between(least, 5*time.Minute), back)
+	}
 }
 
 func (s *staff) resume(id jobs.TaskID) {
@@ -116,13 +123,21 @@ func (s *staff) resume(id jobs.TaskID) {
 }
 
 func (s *staff) cancel(id jobs.TaskID, host string) {
-	e, what := model.Ending{Task: id, Note: "alice: cancel"}, string(id)
+	e := model.Ending{Task: id, Note: "alice: cancel"}
 	hosts := s.accepted[id]
 	if len(hosts) > 0 && s.chance(0.7) {
 		e.Hosts = hosts[s.rnd.IntN(len(hosts)):][:1]
 		if host != "" {
 			e.Hosts = []string{host}
 		}
+	}
+	s.end(e)
+}
+
+// end cancels a task, or its job on one host.
+func (s *staff) end(e model.Ending) {
+	id, hosts, what := e.Task, s.accepted[e.Task], string(e.Task)
+	if len(e.Hosts) > 0 {
 		hosts, what = e.Hosts, string(jobs.NewID(id, e.Hosts[0]))
 	}
 	s.insist("cancel", func(z *zone, now jobs.Micros) any {
@@ -149,7 +164,7 @@ func (s *staff) halt() {
 			s.halted, s.haltedAt = n, s.now
 		}
 	})
-	s.in(s.between(10*time.Second, 5*time.Minute), s.lift)
+	s.later(10*time.Second, s.lift)
 }
 
 // lift ends the halts that were ordered before it, whenever it reaches the zone.

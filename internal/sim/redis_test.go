@@ -161,6 +161,7 @@ type call struct {
 	kind string
 	do   func(z *model.Zone, now jobs.Micros) any
 	over func() bool // who made it has given it up; nil: nobody does
+	job  jobs.ID     // that it concerns; empty: many
 }
 
 func (f call) givenUp() bool { return f.over != nil && f.over() }
@@ -180,7 +181,8 @@ func (c *client) wire(run int, f call, then func(any, error)) {
 		}
 	}
 	c.in(callTimeout, func() { finish(nil, errTimeout) })
-	if f.givenUp() || c.faults.strikes(requestLost, f.kind) {
+	of := c.of(f.job, f.kind)
+	if f.givenUp() || c.faults.strikes(requestLost, f.kind, of) {
 		return
 	}
 	s := c.redis
@@ -195,21 +197,37 @@ func (c *client) wire(run int, f call, then func(any, error)) {
 			return
 		}
 		v := s.carry(f)
-		c.faults.behind(c.process, f.kind)
-		if c.faults.strikes(duplicated, f.kind) {
+		c.faults.behind(c.process, f.kind, of)
+		if c.faults.strikes(duplicated, f.kind, of) {
 			c.in(c.between(time.Millisecond, 90*time.Second), func() {
 				if s.up && s.run == run {
 					s.carry(f)
 				}
 			})
 		}
-		if c.faults.strikes(replyLost, f.kind) {
+		if c.faults.strikes(replyLost, f.kind, of) {
 			c.faults.haltBehind(f.kind)
 			return
 		}
 		c.in(c.latency(), func() { finish(v, nil) })
 	}
 	c.in(c.latency(), arrive)
+}
+
+// of names a call by its job, the attempt and its kind, for a plot.
+func (c *client) of(id jobs.ID, kind string) string {
+	if c.faults.plot == nil || id == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s attempt %d %s", id, c.held[id].Attempt, kind)
+}
+
+// first is the job of the first result; empty: there is none.
+func first(s jobs.Step) jobs.ID {
+	if len(s.Results) == 0 {
+		return ""
+	}
+	return s.Results[0].Job
 }
 
 func (w *world) latency() time.Duration {
@@ -300,7 +318,8 @@ func (c *client) step(a jobs.Step, over func() bool, then func(jobs.Reply, error
 	sent := c.now
 	c.stamped(func(stamp jobs.Micros) call {
 		m := model.Step{Step: a, Expected: stamp, Sent: stamp}
-		return call{kindOf(a), func(z *model.Zone, now jobs.Micros) any { return z.Step(now, m) }, over}
+		do := func(z *model.Zone, now jobs.Micros) any { return z.Step(now, m) }
+		return call{kindOf(a), do, over, first(a)}
 	}, func(v any) string { return string(v.(jobs.Reply).Status) }, func(v any, err error) {
 		if err != nil {
 			then(jobs.Reply{}, err)

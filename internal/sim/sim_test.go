@@ -29,8 +29,12 @@ func play(t *testing.T, seed uint64) (w *world) {
 	return w
 }
 
+func newWorld(seed uint64) *world {
+	return &world{seed: seed, rnd: rand.New(rand.NewPCG(seed, 1)), bubble: newBubble(), story: fnv.New64a()}
+}
+
 func playOut(seed uint64) *world {
-	w := &world{seed: seed, rnd: rand.New(rand.NewPCG(seed, 1)), bubble: newBubble(), story: fnv.New64a()}
+	w := newWorld(seed)
 	defer w.close()
 	drawFaults(w)
 	w.redis = newServer(w)

@@ -63,8 +63,12 @@ func (s *staff) duty() {
 	s.after(10*time.Second, s.duty)
 	s.step(jobs.Step{}, nil, func(jobs.Reply, error) {})
 	s.rollOut()
+	if s.faults.plot != nil {
+		return // somebody looks at a group when the plot says so
+	}
 	for _, name := range sorted(s.redis.zone.Semaphores.Holders) {
-		if _, frozen := s.redis.zone.Semaphores.Holders[name]["frozen"]; frozen && s.chance(0.05) && s.calm(name) {
+		_, frozen := s.redis.zone.Semaphores.Holders[name]["frozen"]
+		if frozen && s.chance(0.05) && s.calm(name) {
 			s.clear(name)
 		}
 	}
@@ -95,7 +99,6 @@ func (s *staff) open(id jobs.ID) bool {
 
 // submit puts a task on some hosts, and commits it.
 func (s *staff) submit() {
-	id := jobs.NewTaskID(start.Add(s.now).Time(), uint16(len(s.tasks)))
 	p := plan{repeatable: s.chance(0.3), disruptive: s.chance(0.4)}
 	for range 1 + s.rnd.IntN(3) {
 		st := stage{takes: s.between(100*time.Millisecond, 40*time.Second), timeout: s.between(20*time.Second, time.Minute)}
@@ -144,14 +147,22 @@ func (s *staff) submit() {
 	if len(hosts) == 0 {
 		return
 	}
+	put := model.Put{Hosts: hosts}
+	spec.Rollout, put.Waves = s.rule(len(hosts))
+	s.offer(p, spec, put)
+}
+
+// offer begins to submit a task.
+func (s *staff) offer(p plan, spec jobs.Spec, put model.Put) jobs.TaskID {
+	id, hosts := jobs.NewTaskID(start.Add(s.now).Time(), uint16(len(s.tasks))), put.Hosts
 	s.plans[id] = p
 	s.tasks = append(s.tasks, id)
-	put := model.Put{Task: id, Print: "p", Hosts: hosts}
-	spec.Rollout, put.Waves = s.rule(len(hosts))
+	put.Task, put.Print = id, "p"
 	limited := slices.ContainsFunc(hosts, func(h string) bool { return s.hosts[h].limits != nil })
 	put.Head = &model.Head{Spec: spec, Total: len(hosts), Chunks: 1,
 		Guarded: p.disruptive || len(p.needs) > 0 || limited || spec.Rollout != nil}
 	s.put(put, 0)
+	return id
 }
 
 // put repeats a submit as a whole until it is accepted. A server submits nothing by an inventory
@@ -182,7 +193,7 @@ func (s *staff) put(p model.Put, try int) {
 			}
 			s.say("staff: task %s is accepted", p.Task)
 			s.accepted[p.Task] = p.Hosts
-			if n := len(s.tasks); n > 1 && s.chance(0.3) {
+			if n := len(s.tasks); n > 1 && s.faults.plot == nil && s.chance(0.3) {
 				s.supersede(s.tasks[s.rnd.IntN(n-1)], p.Task)
 			}
 		})

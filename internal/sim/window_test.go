@@ -74,6 +74,16 @@ func (h *host) left(e *entry) time.Duration {
 	return max(e.expects()-(h.now-began), 0)
 }
 
+// windowed is the promise that a step begins in its window. A job that is half way finishes, unless
+// its window says otherwise: of no window that is known.
+func (h *host) windowed(e *entry) string {
+	halfWay := slices.ContainsFunc(h.log, func(x *entry) bool { return x.job == e.job && x.kind != looking })
+	if halfWay && h.redis.agreed.version == 0 {
+		return "I4 half way, and its window is forgotten"
+	}
+	return "I4"
+}
+
 // window judges a step of a task that needs one by the true time. The clock of Redis may
 // be as far from it as workers let it.
 func (h *host) window(e *entry) {
@@ -90,8 +100,8 @@ func (h *host) window(e *entry) {
 	if len(open) == 0 || open[0].Start.After(at.Add(jobs.SkewMax)) ||
 		!asked.Before(open[0].Cutoff.Add(jobs.SkewMax)) ||
 		asked.Add(h.left(e)).After(open[0].End.Add(jobs.SkewMax)) {
-		h.suspect("I4", "%s: %s begins step %d at %s, outside of its window, or too late for it", h.name, e.job, e.step,
-			at.UTC().Format(time.TimeOnly))
+		h.suspect(h.windowed(e), "%s: %s begins step %d at %s, outside of its window, or too late for it",
+			h.name, e.job, e.step, at.UTC().Format(time.TimeOnly))
 	} else if at.Add(e.to - e.from).After(open[0].End) {
 		h.faults.met("a step runs beyond the end of its window")
 	}
