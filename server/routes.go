@@ -18,6 +18,7 @@ import (
 	"muster/jobs"
 	"muster/server/calendar"
 	"muster/server/orders"
+	"muster/server/schedules"
 	"muster/server/tasks"
 	"muster/server/web"
 )
@@ -101,7 +102,9 @@ func (s *Server) register(api huma.API) {
 			Whole: whole},
 		calendar.Approvals{Calendar: s.calendar, Stock: s.stock, Log: s.log, Now: s.clock,
 			Whole: whole},
-		scheduleRoutes{s.queue.Hub, submits, s.catalog.Load, s.log, whole},
+		schedules.Resource{Book: s.queue.Hub.Schedules, Ticks: s.queue.Hub.Ticks,
+			Catalog: s.catalog.Load, Log: s.log, Whole: whole, Submit: submits.submitFor,
+			Refusals: submits.refusals},
 		s.agreed,
 		tasks.HistoryRoutes{Reads: reads, Find: find, Stock: s.stock, Log: s.log},
 		planRoutes{s.intake, s.history, s.log, s.clock, func() uint16 { return s.chance() }},

@@ -12,6 +12,7 @@ import (
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/orders"
+	"muster/server/schedules"
 	"muster/server/stock"
 	"muster/server/tasks"
 )
@@ -78,7 +79,7 @@ type Hub struct {
 	Agreed    AgreedKept
 	Chains    Chains
 	ChainDuty duties.ChainCare
-	Schedules ScheduleBook
+	Schedules schedules.Book
 	Ticks     duties.Ticks
 	Tokens    Tokens
 }

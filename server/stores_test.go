@@ -6,6 +6,7 @@ import (
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/orders"
+	"muster/server/schedules"
 	"muster/server/stock"
 	"muster/server/tasks"
 )
@@ -43,7 +44,7 @@ type everything interface {
 	server.AgreedKept
 	server.Chains
 	duties.ChainCare
-	server.ScheduleBook
+	schedules.Book
 	duties.Ticks
 	server.Tokens
 	duties.ZoneCare

@@ -71,6 +71,23 @@ func (s submitRoutes) submit(ctx context.Context, in *submitInput) (*submitOutpu
 	return out, err
 }
 
+// submitFor is submit for a schedule that a person runs out of its turn.
+func (s submitRoutes) submitFor(ctx context.Context, who web.Asked, user string, b api.Submit,
+	schedule string) (int, api.Submitted, error) {
+	out, err := s.submit(ctx, &submitInput{Asked: who, User: user, Body: b, schedule: schedule})
+	if err != nil {
+		return 0, api.Submitted{}, err
+	}
+	return out.Status, out.Body, nil
+}
+
+// refusals returns the reasons why the task of a tick would be refused at this moment.
+func (s submitRoutes) refusals(ctx context.Context, b api.Submit, by web.Giver) ([]error, error) {
+	_, wrong, err := s.intake.submits.Tick(ctx, intake.Ask{Body: b, Operator: by.Name,
+		Proven: by.Proven}, nil)
+	return wrong, err
+}
+
 // accept hands a submit over, and returns its answer with the result to count.
 func (s submitRoutes) accept(ctx context.Context, in *submitInput) (*submitOutput, string, error) {
 	name, proven, err := web.Operator(in.Caller(), in.Body.As, in.User)

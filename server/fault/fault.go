@@ -7,6 +7,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"muster/fleet"
 	"muster/internal/wording"
@@ -91,3 +92,17 @@ func Contradict(words string) error { return &Error{Kind: Conflict, Words: words
 
 // Later returns the error of a request that came while Redis could not be used.
 func Later(words string) error { return &Error{Kind: Away, Words: words} }
+
+// Words returns mistakes in one line.
+func Words(wrong []error) string {
+	var list []string
+	for _, err := range wrong {
+		var d *Mistake
+		if errors.As(err, &d) {
+			list = append(list, strings.TrimPrefix(d.Location, "body.")+": "+d.Message)
+			continue
+		}
+		list = append(list, err.Error())
+	}
+	return strings.ReplaceAll(strings.Join(list, "; "), "\n", "; ")
+}

@@ -1,4 +1,4 @@
-package server
+package schedules
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"muster/windows"
 )
 
-// ScheduleBook keeps the schedules. queue.ErrStale: somebody was faster.
-type ScheduleBook interface {
+// Book keeps the schedules. Its errors wrap queue.ErrStale if somebody else was faster.
+type Book interface {
 	Schedules(ctx context.Context) ([]hub.Schedule, error)
 	Schedule(ctx context.Context, name string) (hub.Schedule, error)
 	ChangeSchedule(ctx context.Context, was hub.Schedule, to jobs.Schedule) error
@@ -37,6 +37,10 @@ type (
 	schedulesOutput struct{ Body api.ScheduleList }
 	scheduleOutput  struct{ Body api.ScheduleInfo }
 	ticksOutput     struct{ Body api.TickList }
+	runOutput       struct {
+		Status int
+		Body   api.Submitted
+	}
 
 	scheduleName struct {
 		Schedule string `path:"schedule"`
@@ -59,20 +63,33 @@ type (
 	}
 )
 
-// scheduleRoutes answers questions and orders about schedules.
-type scheduleRoutes struct {
-	hub     Hub
-	submits submitRoutes
-	catalog func() *scripts.Catalog
-	log     hclog.Logger
-	whole   func(context.Context) error // see web.WhileAgreed
+// Stamps returns the stamp of the schedules as a whole, and the time of Redis.
+type Stamps interface {
+	ScheduleStamp(ctx context.Context) (stamp string, now time.Time, err error)
 }
 
-func (s scheduleRoutes) Routes(api huma.API) {
+// Resource answers questions and orders about schedules.
+type Resource struct {
+	Book    Book
+	Ticks   Stamps
+	Catalog func() *scripts.Catalog
+	Log     hclog.Logger
+	Whole   func(context.Context) error // see web.WhileAgreed
+
+	// Submit submits a task at the word of a caller; the name of a schedule goes with it.
+	Submit func(ctx context.Context, who web.Asked, user string, b api.Submit, schedule string) (
+		status int, t api.Submitted, err error)
+
+	// Refusals returns the reasons why a task would be refused.
+	Refusals func(ctx context.Context, b api.Submit, by web.Giver) ([]error, error)
+}
+
+// Routes registers the routes of schedules.
+func (s Resource) Routes(api huma.API) {
 	const one = "/v1/schedules/{schedule}"
 	apply := web.Post("/v1/schedules", "Add and change schedules, or tell what that would do")
 	apply.MaxBodyBytes = web.SubmitMax
-	huma.Register(api, apply, web.WhileAgreed(s.whole, s.applySchedules))
+	huma.Register(api, apply, web.WhileAgreed(s.Whole, s.applySchedules))
 	huma.Register(api, web.Get("/v1/schedules", "List schedules"), s.schedules)
 	huma.Register(api, web.Get(one, "Show a schedule"), s.schedule)
 	huma.Register(api, web.Get(one+"/next", "List the ticks ahead"), s.nextTicks)
@@ -80,14 +97,14 @@ func (s scheduleRoutes) Routes(api huma.API) {
 	run.DefaultStatus = http.StatusCreated
 	huma.Register(api, run, s.runSchedule)
 	huma.Register(api, web.Post(one+"/pause", "Pause a schedule"),
-		web.WhileAgreed(s.whole, s.pauseSchedule))
+		web.WhileAgreed(s.Whole, s.pauseSchedule))
 	huma.Register(api, web.Post(one+"/resume", "Resume a schedule"),
-		web.WhileAgreed(s.whole, s.resumeSchedule))
+		web.WhileAgreed(s.Whole, s.resumeSchedule))
 	huma.Register(api, web.Post(one+"/remove", "Remove a schedule"),
-		web.WhileAgreed(s.whole, s.removeSchedule))
+		web.WhileAgreed(s.Whole, s.removeSchedule))
 }
 
-// surprises are what may be otherwise than whoever wrote a schedule expects.
+// surprises returns the properties of a schedule that its author may not expect.
 func surprises(e windows.Entry, now time.Time) []string {
 	times, err := e.Schedule()
 	if err != nil {
@@ -96,14 +113,14 @@ func surprises(e windows.Entry, now time.Time) []string {
 	return times.Surprises(now)
 }
 
-// staleTries is how often a change is tried that others come in between.
+// staleTries bounds the tries at a change that others overtake.
 const staleTries = 5
 
-// changeSchedule changes a schedule as f says of what there is, if f wants that.
-func (s scheduleRoutes) changeSchedule(ctx context.Context, name string,
+// changeSchedule replaces a schedule by the one that f makes of it, if f wants a change.
+func (s Resource) changeSchedule(ctx context.Context, name string,
 	f func(was hub.Schedule, found bool) (jobs.Schedule, bool)) error {
 	for try := 1; ; try++ {
-		was, err := s.hub.Schedules.Schedule(ctx, name)
+		was, err := s.Book.Schedule(ctx, name)
 		found := !errors.Is(err, queue.ErrNotFound)
 		if err != nil && found {
 			return err
@@ -112,14 +129,14 @@ func (s scheduleRoutes) changeSchedule(ctx context.Context, name string,
 		if !do {
 			return nil
 		}
-		err = s.hub.Schedules.ChangeSchedule(ctx, was, to)
+		err = s.Book.ChangeSchedule(ctx, was, to)
 		if !errors.Is(err, queue.ErrStale) || try == staleTries {
 			return err
 		}
 	}
 }
 
-// nextTick is the first tick ahead; not set if there is none.
+// nextTick returns the first tick ahead; not set if there is none.
 func nextTick(s jobs.Schedule, now time.Time) jobs.Time {
 	times, err := s.Entry.Schedule()
 	if err != nil || !s.Fires() {
@@ -131,12 +148,12 @@ func nextTick(s jobs.Schedule, now time.Time) jobs.Time {
 	return jobs.Time{}
 }
 
-func (s scheduleRoutes) schedules(ctx context.Context, _ *web.Nothing) (*schedulesOutput, error) {
-	list, err := s.hub.Schedules.Schedules(ctx)
+func (s Resource) schedules(ctx context.Context, _ *web.Nothing) (*schedulesOutput, error) {
+	list, err := s.Book.Schedules(ctx)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
-	_, now, err := s.hub.Ticks.ScheduleStamp(ctx)
+	_, now, err := s.Ticks.ScheduleStamp(ctx)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -155,14 +172,14 @@ func scheduleInfo(q hub.Schedule, now time.Time) api.ScheduleInfo {
 	return i
 }
 
-// find reads a schedule, and the time.
-func (s scheduleRoutes) findSchedule(ctx context.Context, name string) (hub.Schedule, time.Time,
+// findSchedule reads a schedule, and the time of Redis.
+func (s Resource) findSchedule(ctx context.Context, name string) (hub.Schedule, time.Time,
 	error) {
-	q, err := s.hub.Schedules.Schedule(ctx, name)
+	q, err := s.Book.Schedule(ctx, name)
 	if err != nil {
 		return q, time.Time{}, noSchedule(err, name)
 	}
-	_, now, err := s.hub.Ticks.ScheduleStamp(ctx)
+	_, now, err := s.Ticks.ScheduleStamp(ctx)
 	return q, now, web.Problem(err)
 }
 
@@ -170,7 +187,7 @@ func noSchedule(err error, name string) error {
 	return web.NotThere(err, "there is no schedule %q; `muster schedules ls` lists them", name)
 }
 
-func (s scheduleRoutes) schedule(ctx context.Context, in *scheduleName) (*scheduleOutput, error) {
+func (s Resource) schedule(ctx context.Context, in *scheduleName) (*scheduleOutput, error) {
 	q, now, err := s.findSchedule(ctx, in.Schedule)
 	if err != nil {
 		return nil, err
@@ -178,7 +195,7 @@ func (s scheduleRoutes) schedule(ctx context.Context, in *scheduleName) (*schedu
 	return &scheduleOutput{scheduleInfo(q, now)}, nil
 }
 
-func (s scheduleRoutes) nextTicks(ctx context.Context, in *ticksInput) (*ticksOutput, error) {
+func (s Resource) nextTicks(ctx context.Context, in *ticksInput) (*ticksOutput, error) {
 	q, from, err := s.findSchedule(ctx, in.Schedule)
 	if err != nil {
 		return nil, err
@@ -206,7 +223,7 @@ func (s scheduleRoutes) nextTicks(ctx context.Context, in *ticksInput) (*ticksOu
 	return out, nil
 }
 
-// stands says why a schedule has no ticks at the moment; empty: it has.
+// stands returns the reason why a schedule has no ticks at the moment; empty if it has.
 func stands(s jobs.Schedule) string {
 	switch {
 	case s.Paused != "":
@@ -217,34 +234,37 @@ func stands(s jobs.Schedule) string {
 	return ""
 }
 
-// runSchedule submits what a schedule would submit at a tick, for who asks.
-func (s scheduleRoutes) runSchedule(ctx context.Context, in *runScheduleInput) (*submitOutput,
+// runSchedule submits the task of a schedule at the word of the caller.
+func (s Resource) runSchedule(ctx context.Context, in *runScheduleInput) (*runOutput,
 	error) {
 	q, _, err := s.findSchedule(ctx, in.Schedule)
 	if err != nil {
 		return nil, err
 	}
-	b := request(q.Entry)
+	b := Request(q.Entry)
 	if in.Body != nil {
 		b.ID, b.As = in.Body.ID, in.Body.As
 	}
-	return s.submits.submit(ctx, &submitInput{Asked: in.Asked, User: in.User, Body: b,
-		schedule: q.Name})
+	status, t, err := s.Submit(ctx, in.Asked, in.User, b, q.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &runOutput{status, t}, nil
 }
 
-func (s scheduleRoutes) pauseSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput,
+func (s Resource) pauseSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput,
 	error) {
 	return s.turnSchedule(ctx, in, "paused")
 }
 
-func (s scheduleRoutes) resumeSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput,
+func (s Resource) resumeSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput,
 	error) {
 	return s.turnSchedule(ctx, in, "resumed")
 }
 
-// turnSchedule pauses a schedule, or ends that. Ticks that pass meanwhile are not
-// missed: they are not made up for. A pause that stands already keeps its reason.
-func (s scheduleRoutes) turnSchedule(ctx context.Context, in *scheduleOrder, done string) (
+// turnSchedule pauses or resumes a schedule. The ticks of a pause are not missed: nothing makes up
+// for them. A second pause does not replace the reason of the first.
+func (s Resource) turnSchedule(ctx context.Context, in *scheduleOrder, done string) (
 	*scheduleOutput, error) {
 	g, wrong := in.Giver(done)
 	if len(wrong) > 0 {
@@ -269,11 +289,11 @@ func (s scheduleRoutes) turnSchedule(ctx context.Context, in *scheduleOrder, don
 	if err := s.changeSchedule(ctx, in.Schedule, change); err != nil {
 		return nil, web.Problem(err)
 	}
-	web.LogOrder(s.log, "schedule "+done, g, "schedule", in.Schedule, "already", already)
+	web.LogOrder(s.Log, "schedule "+done, g, "schedule", in.Schedule, "already", already)
 	return s.schedule(ctx, &scheduleName{in.Schedule})
 }
 
-func (s scheduleRoutes) removeSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput,
+func (s Resource) removeSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput,
 	error) {
 	g, wrong := in.Giver("removed")
 	if len(wrong) > 0 {
@@ -283,9 +303,9 @@ func (s scheduleRoutes) removeSchedule(ctx context.Context, in *scheduleOrder) (
 	if err != nil {
 		return nil, err
 	}
-	if err := s.hub.Schedules.RemoveSchedule(ctx, q); err != nil {
+	if err := s.Book.RemoveSchedule(ctx, q); err != nil {
 		return nil, web.Problem(err)
 	}
-	web.LogOrder(s.log, "schedule removed", g, "schedule", in.Schedule)
+	web.LogOrder(s.Log, "schedule removed", g, "schedule", in.Schedule)
 	return &scheduleOutput{scheduleInfo(q, now)}, nil
 }

@@ -1,4 +1,4 @@
-package server
+package schedules
 
 import (
 	"muster/internal/wording"
@@ -6,7 +6,8 @@ import (
 	"muster/server/web"
 )
 
-// openly refuses a schedule whose runbook has secrets: what it asks for is kept in the open.
+// openly refuses a schedule whose runbook has secret arguments: Redis keeps the arguments of a
+// schedule unsealed.
 func openly(c *scripts.Catalog, schedule, runbook string) []error {
 	r, err := c.Lookup(runbook)
 	if err != nil || len(r.SecretArguments()) == 0 {

@@ -1,4 +1,4 @@
-package server
+package schedules
 
 import (
 	"context"
@@ -12,18 +12,18 @@ import (
 	"muster/jobs/queue"
 	"muster/jobs/queue/hub"
 	"muster/server/duties"
-	"muster/server/intake"
+	"muster/server/fault"
 	"muster/server/web"
 	"muster/windows"
 )
 
-// schedulesMax bounds the schedules of one owner: who leads reads all of them whenever one is
-// changed.
+// schedulesMax bounds the schedules of one owner: the server with the duty reads all of them after
+// each change.
 const schedulesMax = 2000
 
-// applySchedules adds what is new and changes what differs. Schedules that the files do not name
-// stay, unless they are pruned. All of it is done, or nothing.
-func (s scheduleRoutes) applySchedules(ctx context.Context,
+// applySchedules adds the new schedules of the files and changes those that differ. Schedules that
+// the files do not name stay, unless the request prunes them. It does all of it, or nothing.
+func (s Resource) applySchedules(ctx context.Context,
 	in *applySchedulesInput) (*appliedOutput,
 	error) {
 	g, wrong := web.GiverOf(in.Body.OrderRequest, "applied", in.Caller(), in.User)
@@ -33,11 +33,11 @@ func (s scheduleRoutes) applySchedules(ctx context.Context,
 		wrong = append(wrong, web.Mistake("body.files", "no schedule is in there"))
 	}
 	for _, e := range entries {
-		wrong = append(wrong, openly(s.catalog(), e.Name, e.Runbook)...)
+		wrong = append(wrong, openly(s.Catalog(), e.Name, e.Runbook)...)
 	}
 	for try := 1; ; try++ {
 		p := applying{ApplySchedules: in.Body, giver: g}
-		if err := p.plan(ctx, s.hub, entries, wrong); err != nil {
+		if err := p.plan(ctx, s, entries, wrong); err != nil {
 			return nil, err
 		}
 		if err := s.refuseTicks(ctx, &p, entries); err != nil {
@@ -46,7 +46,7 @@ func (s scheduleRoutes) applySchedules(ctx context.Context,
 		if in.Body.Check {
 			return &appliedOutput{p.out}, nil
 		}
-		err := s.hub.Schedules.ChangeSchedules(ctx, p.stamp, p.changes)
+		err := s.Book.ChangeSchedules(ctx, p.stamp, p.changes)
 		if errors.Is(err, queue.ErrStale) && try < staleTries {
 			continue // whoever expects what was there before is refused now
 		}
@@ -55,14 +55,14 @@ func (s scheduleRoutes) applySchedules(ctx context.Context,
 		}
 		for _, one := range p.out.Schedules {
 			if one.Change != api.Unchanged {
-				web.LogOrder(s.log, "schedule "+string(one.Change), g, "schedule", one.Name)
+				web.LogOrder(s.Log, "schedule "+string(one.Change), g, "schedule", one.Name)
 			}
 		}
 		return &appliedOutput{p.out}, nil
 	}
 }
 
-// applying is what an apply comes to, by the schedules that are there.
+// applying has the changes of an apply, worked out from the schedules in force.
 type applying struct {
 	api.ApplySchedules
 	giver   web.Giver
@@ -71,15 +71,15 @@ type applying struct {
 	out     api.AppliedSchedules
 }
 
-// plan works it out, or tells what is wrong.
-func (p *applying) plan(ctx context.Context, q Hub, entries []windows.Entry,
+// plan works out the changes, or returns all mistakes.
+func (p *applying) plan(ctx context.Context, s Resource, entries []windows.Entry,
 	wrong []error) error {
-	// The stamp first: what is changed behind it makes what is read here stale.
-	stamp, now, err := q.Ticks.ScheduleStamp(ctx)
+	// The stamp comes first: a change after it makes the reading below stale.
+	stamp, now, err := s.Ticks.ScheduleStamp(ctx)
 	if err != nil {
 		return web.Problem(err)
 	}
-	there, err := q.Schedules.Schedules(ctx)
+	there, err := s.Book.Schedules(ctx)
 	if err != nil {
 		return web.Problem(err)
 	}
@@ -111,7 +111,7 @@ func (p *applying) plan(ctx context.Context, q Hub, entries []windows.Entry,
 	return nil
 }
 
-// entry makes one schedule as it should be.
+// entry works out the change of one schedule.
 func (p *applying) entry(e windows.Entry, was hub.Schedule, found bool, now time.Time) {
 	one := api.AppliedSchedule{Name: e.Name, Change: api.Changed,
 		Differences: e.Differences(was.Entry)}
@@ -136,23 +136,21 @@ func (p *applying) entry(e windows.Entry, was hub.Schedule, found bool, now time
 	p.out.Schedules = append(p.out.Schedules, one)
 }
 
-// refuseTicks says of each schedule why a tick at this moment would have no task.
-func (s scheduleRoutes) refuseTicks(ctx context.Context, p *applying,
+// refuseTicks adds to each schedule the reason why a tick at this moment would have no task.
+func (s Resource) refuseTicks(ctx context.Context, p *applying,
 	entries []windows.Entry) error {
 	for i, e := range entries {
-		_, wrong, err := s.submits.intake.submits.Tick(ctx, intake.Ask{Body: request(e),
-			Operator: p.giver.Name,
-			Proven:   p.giver.Proven}, nil)
+		wrong, err := s.Refusals(ctx, Request(e), p.giver)
 		if err != nil {
 			return err
 		}
-		p.out.Schedules[i].Refused = wording.ClipTo(words(wrong), duties.ResultMax)
+		p.out.Schedules[i].Refused = wording.ClipTo(fault.Words(wrong), duties.ResultMax)
 	}
 	return nil
 }
 
-// tooMany refuses more schedules of one owner than there may be: those of the files and those
-// that stay.
+// tooMany returns a mistake for each owner who would have too many schedules: those of the files
+// and those that stay.
 func (s sorting) tooMany(entries []windows.Entry) []error {
 	count := map[string]int{}
 	for _, e := range entries {

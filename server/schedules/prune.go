@@ -1,4 +1,4 @@
-package server
+package schedules
 
 import (
 	"crypto/sha256"
@@ -12,7 +12,7 @@ import (
 	"muster/windows"
 )
 
-// A sorting is what applying entries does to the schedules that are there.
+// A sorting has the schedules in force that an apply replaces, removes and leaves.
 type sorting struct {
 	remove []hub.Schedule
 	left   []string       // of the owners of the entries, and not among them: they stay
@@ -21,7 +21,7 @@ type sorting struct {
 	wrong  []error
 }
 
-// sortOut holds the entries of files against the schedules that are there.
+// sortOut compares the entries of files with the schedules in force.
 func sortOut(there []hub.Schedule, entries []windows.Entry, p windows.Pruning) sorting {
 	s := sorting{stay: map[string]int{}}
 	named, owners := map[string]windows.Entry{}, map[string]bool{}
