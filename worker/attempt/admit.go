@@ -98,7 +98,7 @@ type admission struct {
 // always continue, so rule reads no timetable for it.
 func (w *admission) rule(ctx context.Context) ruling {
 	spec := w.at.plan.Spec
-	q := question{running: w.at.disturbed(), undoing: w.at.memory.Failed != nil,
+	q := question{running: w.at.memory.Unfinished(), undoing: w.at.memory.Failed != nil,
 		work: windows.Work{Runbook: spec.Runbook, Window: spec.Window, Reserve: spec.Reserve,
 			Override: spec.Override}}
 	if q.running && !q.work.Window || w.at.grant.Host == nil {
@@ -135,11 +135,11 @@ func (w *admission) atWork() time.Duration {
 // begun a step, the attempt asks the host first.
 func (w *admission) admit(ctx context.Context) ruling {
 	// Freezes do not apply to a job that has begun.
-	begun := !w.at.plan.Spec.Window && (w.at.grant.Step > 0 || w.at.disturbed())
+	begun := !w.at.plan.Spec.Window && (w.at.grant.Step > 0 || w.at.memory.Unfinished())
 	switch {
 	case begun, verdict.MayHaveRun(w.at.grant):
 		return ruling{ok: true}
-	case w.at.disturbed():
+	case w.at.memory.Unfinished():
 		return w.continueHalfWay(ctx)
 	case w.at.memory.Probe != nil:
 		return ruling{ok: true} // it has begun, and its wait for the host continues
@@ -166,7 +166,7 @@ func (w *admission) admitStep(ctx context.Context, action scripts.Action) ruling
 		return ruling{ok: true} // an on_fail runs at any time, and a wait that began continues
 	}
 	again := verdict.MayHaveRun(w.at.grant) && w.at.step == 0 // admit made no ruling about it
-	if w.at.plan.Spec.Window && w.at.disturbs(action) || again {
+	if w.at.plan.Spec.Window && w.at.plan.disturbs(action) || again {
 		return w.rule(ctx)
 	}
 	return ruling{ok: true}
@@ -177,7 +177,7 @@ func (w *admission) hindrance(action scripts.Action, r ruling) *verdict.Hindranc
 	if r.ok {
 		return nil
 	}
-	return &verdict.Hindrance{Why: r.why, Disturbs: w.at.disturbs(action),
+	return &verdict.Hindrance{Why: r.why, Disturbs: w.at.plan.disturbs(action),
 		Ruled: &verdict.Ruled{Until: r.until, Soon: r.soon, Group: r.group}}
 }
 
@@ -235,8 +235,8 @@ func (w *admission) Admit(ctx context.Context, action scripts.Action) *verdict.H
 // AdmitAgain decides about a step that spans several attempts and may have begun: an earlier
 // attempt got its go, and may have died before it used that.
 func (w *admission) AdmitAgain(ctx context.Context, action scripts.Action) *verdict.Hindrance {
-	first := w.at.step == 0 && !w.at.disturbed() // freezes apply, too: the job has not begun
-	if w.at.memory.Failed == nil && (w.at.plan.Spec.Window && w.at.disturbs(action) || first) {
+	first := w.at.step == 0 && !w.at.memory.Unfinished() // freezes apply, too: the job has not begun
+	if w.at.memory.Failed == nil && (w.at.plan.Spec.Window && w.at.plan.disturbs(action) || first) {
 		w.ruled = w.at.env.Clock()
 		return w.hindrance(action, w.rule(ctx))
 	}

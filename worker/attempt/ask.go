@@ -49,7 +49,7 @@ func (r records) Record(ctx context.Context, action scripts.Action, look bool) *
 		return made
 	}
 	made.Again, made.Twice, made.Look = r.asks(action), action.Repeatable, look
-	made.Marked = made.Marked && r.at.disturbs(action)
+	made.Marked = made.Marked && r.at.plan.disturbs(action)
 	return made
 }
 

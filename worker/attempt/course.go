@@ -3,7 +3,6 @@ package attempt
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"muster/fleet/remote"
 	"muster/jobs"
@@ -15,28 +14,6 @@ import (
 // on_fail of a step that failed.
 type course struct{ at *Attempt }
 
-// until returns the index after the last of the steps in hand: the main steps, or an on_fail.
-func (a *Attempt) until() int {
-	book := a.plan.Book
-	if f := a.memory.Failed; f != nil && f.Step >= 0 && f.Step < len(book.Steps) {
-		if b := book.Steps[f.Step].OnFail; b != nil {
-			return b.First + b.Count
-		}
-	}
-	return book.MainSteps()
-}
-
-// safe reports whether the step in hand may run twice without harm: it changes nothing, or it finds
-// out itself whether it has run.
-func (a *Attempt) safe() bool {
-	steps := a.plan.Book.Steps
-	if a.step < 0 || a.step >= len(steps) {
-		return false
-	}
-	k := steps[a.step].Kind
-	return k.Looks() || k.Patient()
-}
-
 // Begin notes that the step in hand is begun on the host.
 func (c course) Begin() {
 	c.at.begun, c.at.group.unused = true, false
@@ -46,7 +23,7 @@ func (c course) Begin() {
 // Disturb notes that a step began which may disturb the host.
 func (c course) Disturb(action scripts.Action) {
 	spec, m := c.at.plan.Spec, &c.at.memory
-	m.Disturbed = m.Disturbed || (spec.Window || spec.Disruptive) && c.at.disturbs(action)
+	m.Disturbed = m.Disturbed || (spec.Window || spec.Disruptive) && c.at.plan.disturbs(action)
 }
 
 // GoOn leaves the step in hand behind, with the values that it saved.
@@ -65,19 +42,21 @@ func (c course) Rescue(action scripts.Action, r jobs.Result) {
 	c.at.step = action.OnFail.First
 }
 
+// over reports whether no step is left.
+func (c course) over() bool { return c.at.step == c.at.plan.until(c.at.memory) }
+
 // conclude returns the end of a job whose on_fail is over, and any other result unchanged.
-func (a *Attempt) conclude(r jobs.Result) jobs.Result {
-	if a.memory.Failed == nil || r.Kind != jobs.KindEnd {
+func (c course) conclude(r jobs.Result) jobs.Result {
+	if c.at.memory.Failed == nil || r.Kind != jobs.KindEnd {
 		return r
 	}
-	return verdict.Concluded(a.evidence(), r, r.Outcome == jobs.Succeeded && a.rolledBack())
+	return verdict.Concluded(c.at.evidence(), r, r.Outcome == jobs.Succeeded && c.rolledBack())
 }
 
 // rolledBack reports whether the last step of the on_fail in hand ran, and declares that it
 // restores the state before.
-func (a *Attempt) rolledBack() bool {
-	last := a.until() - 1
-	action, err := a.plan.Book.Step(last, *a.grant.Host, a.context())
+func (c course) rolledBack() bool {
+	action, err := c.at.action(c.at.plan.until(c.at.memory) - 1)
 	return err == nil && action.Skip == "" && action.Outcome == scripts.RolledBack
 }
 
@@ -86,22 +65,6 @@ func (a *Attempt) rolledBack() bool {
 func (a *Attempt) now() jobs.Micros {
 	return jobs.Micros(a.grant.Token).Add(a.env.Clock() - a.timed.sent)
 }
-
-// disturbs reports whether a step must not start outside of the window: it is disruptive, or no
-// step of the runbook is, although the runbook asks for a window.
-func (a *Attempt) disturbs(action scripts.Action) bool {
-	if action.Kind.Looks() {
-		return false
-	}
-	book := a.plan.Book
-	marked := book.Main == 0 && book.Disruptive ||
-		slices.ContainsFunc(book.Steps, func(s scripts.Step) bool { return s.Disruptive })
-	return action.Disruptive || !marked
-}
-
-// disturbed reports whether the job is half way: a step disturbed the host, or on_fail is undoing
-// such a step.
-func (a *Attempt) disturbed() bool { return a.memory.Unfinished() }
 
 // notes writes about the step in hand, to the transcript and to the memory of the job.
 type notes struct{ at *Attempt }

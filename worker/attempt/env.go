@@ -11,7 +11,6 @@ import (
 	"muster/fleet/remote"
 	"muster/internal/seal"
 	"muster/jobs"
-	"muster/scripts"
 	"muster/worker/agreed"
 	"muster/worker/said"
 	"muster/worker/verdict"
@@ -95,13 +94,6 @@ type Env struct {
 	Log    hclog.Logger
 
 	groups groups
-}
-
-// Plan is the work of a task, ready to be done.
-type Plan struct {
-	Spec jobs.Spec
-	Book scripts.Frozen
-	Err  error // why the runbook cannot be read
 }
 
 // New makes an attempt at a job that was handed out in a zone.

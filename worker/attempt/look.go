@@ -54,7 +54,7 @@ func (l looker) find(ctx context.Context) Ending {
 
 // read asks the host.
 func (l looker) read(ctx context.Context) jobs.Reading {
-	action, why := l.action()
+	action, why := l.lastStep()
 	if why != "" {
 		return jobs.Reading{Answer: jobs.AnswerUntold, Words: why}
 	}
@@ -71,8 +71,8 @@ func (l looker) read(ctx context.Context) jobs.Reading {
 	return r
 }
 
-// action returns the step at which the job ended, or why no host can answer about that step.
-func (l looker) action() (action scripts.Action, why string) {
+// lastStep returns the step at which the job ended, or why no host can answer about that step.
+func (l looker) lastStep() (action scripts.Action, why string) {
 	g := l.grant
 	switch {
 	case g.Host == nil:
@@ -83,10 +83,10 @@ func (l looker) action() (action scripts.Action, why string) {
 		return action, fmt.Sprintf("the job ended at step %d of a runbook with %d steps", g.Step+1,
 			len(l.plan.Book.Steps))
 	}
-	if err := l.unseal(); err != nil {
+	if err := (entry{l.Attempt}).unseal(); err != nil {
 		return action, "its secrets cannot be covered in the output of the host: " + err.Error()
 	}
-	action, err := l.plan.Book.Step(g.Step, *g.Host, l.context())
+	action, err := l.action(g.Step)
 	switch {
 	case err != nil:
 		return action, err.Error()
@@ -189,7 +189,7 @@ func (l looker) end(f verdict.Evidence) jobs.Result {
 		r.Class = jobs.ClassOperator
 		r.Error = verdict.OneLine(verdict.Shortened(r.Error, verdict.NoteMax) + "; its on_fail never ran")
 	}
-	return l.conclude(r)
+	return course{l.Attempt}.conclude(r)
 }
 
 func exitOf(f verdict.Evidence) *int {
@@ -206,8 +206,8 @@ func (l looker) rest(f verdict.Evidence) jobs.Result {
 	well := f.StepWords()
 	step := course{l.Attempt}
 	step.GoOn(f.Finding().Saved)
-	for ; l.step < l.until(); step.GoOn(nil) {
-		next, err := l.plan.Book.Step(l.step, *l.grant.Host, l.context())
+	for ; !step.over(); step.GoOn(nil) {
+		next, err := l.action(l.step)
 		if err == nil && next.Skip != "" {
 			continue
 		}
@@ -230,5 +230,5 @@ func (l looker) stepNeverBegan(ctx context.Context, f verdict.Evidence) jobs.Res
 	if note := notes[l.grant.Job]; err == nil && note != "" && l.memory.Failed == nil {
 		return f.EndOf(jobs.Cancelled, jobs.ClassNone, verdict.Shortened(note, verdict.NoteMax)+"; "+text)
 	}
-	return l.conclude(f.EndOf(jobs.Failed, jobs.ClassOperator, text))
+	return course{l.Attempt}.conclude(f.EndOf(jobs.Failed, jobs.ClassOperator, text))
 }

@@ -113,7 +113,7 @@ type groupName struct{ zone, version, group string }
 // may start.
 func (g *groupMarks) claims(action scripts.Action) bool {
 	h := g.at.grant.Host
-	if h == nil || h.Group == "" || !g.at.plan.Spec.Disruptive || !g.at.disturbs(action) {
+	if h == nil || h.Group == "" || !g.at.plan.Spec.Disruptive || !g.at.plan.disturbs(action) {
 		return false
 	}
 	old := time.Duration(g.at.grant.Token-g.at.memory.Marked) * time.Microsecond
@@ -277,7 +277,7 @@ func (g *groupMarks) unmark(ctx context.Context, r jobs.Result) jobs.Result {
 	m.Marked = 0
 	r.Saved = m.Replacing(verdict.ToldQueue)
 	// Earlier steps may have run, but none that disturbs: no other job need wait for the group.
-	r.Release = r.Release || r.Kind == jobs.KindDefer && g.unused && !g.at.disturbed() &&
+	r.Release = r.Release || r.Kind == jobs.KindDefer && g.unused && !g.at.memory.Unfinished() &&
 		m.Probe == nil && !verdict.MayHaveRun(g.at.grant)
 	return r
 }

@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"muster/internal/seal"
 	"muster/jobs"
 	"muster/scripts"
 	"muster/worker/kinds"
@@ -33,7 +32,7 @@ func (a *Attempt) run(ctx context.Context) (e Ending) {
 	defer a.group.leaveOthers()
 	r, stale := a.work(ctx)
 	left := verdict.LeftHalfWay(a.evidence(), r, a.answered)
-	r = a.conclude(r)
+	r = course{a}.conclude(r)
 	r.KeepLock = r.KeepLock || left
 	if !stale {
 		r = a.group.unmark(ctx, r)
@@ -57,11 +56,8 @@ func (a *Attempt) panicked() jobs.Result {
 
 // work does the steps until the attempt has a result.
 func (a *Attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
-	if r, unfit := a.unfit(); unfit {
+	if r, refused := (entry{a}).refused(); refused {
 		return r, false
-	}
-	if err := a.unseal(); err != nil {
-		return a.sealedEnd(err), false
 	}
 	ruling := a.times.admit(ctx)
 	if !ruling.ok {
@@ -75,14 +71,14 @@ func (a *Attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 	hand := a.hand()
 	for {
 		a.answered = false
-		action, err := a.plan.Book.Step(a.step, *a.grant.Host, a.context())
+		action, err := a.action(a.step)
 		if err != nil {
 			return a.evidence().End(jobs.Failed, jobs.ClassUser, err.Error()), false
 		}
 		a.kind = action.Kind
 		if action.Skip != "" {
 			hand.Notes.Remark(action.Name, ": skipped, "+action.Skip)
-			if hand.Course.GoOn(nil); a.step == a.until() {
+			if hand.Course.GoOn(nil); (course{a}).over() {
 				return a.evidence().Through(), false
 			}
 			continue
@@ -97,7 +93,7 @@ func (a *Attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
 		switch {
 		case !goOn:
 			return r, false
-		case a.step == a.until():
+		case course{a}.over():
 			return a.evidence().Through(), false
 		}
 	}
@@ -135,45 +131,6 @@ func (a *Attempt) hangUp() {
 	a.conn = nil
 }
 
-// unfit returns the result of a job that needs no call to its host, because no step can start.
-func (a *Attempt) unfit() (r jobs.Result, unfit bool) {
-	f, g := a.evidence(), a.grant
-	if g.Mode == jobs.ModeLost && !a.hostKnows() && !a.safe() {
-		if g.Host != nil && a.plan.Err == nil {
-			// If the step cannot be made, nobody knows whether it may run twice.
-			f.Action, _ = a.plan.Book.Step(g.Step, *g.Host, a.context())
-		}
-		return verdict.Lost(f), true
-	}
-	switch _, enough := verdict.Bound(verdict.BoundMin, verdict.Deadline(0, g.Timeout)); {
-	case g.Host == nil:
-		return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf(
-			"host is not in inventory version %s", a.plan.Spec.Inventory))), true
-	case a.plan.Err != nil:
-		return f.End(jobs.Failed, jobs.ClassOperator, a.plan.Err.Error()), true
-	case g.Step < 0 || g.Step >= len(a.plan.Book.Steps):
-		return f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the job is at step %d of a "+
-			"runbook with %d steps: a mistake in muster", g.Step+1, len(a.plan.Book.Steps))), true
-	case !enough:
-		return f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the task allows an attempt %s, "+
-			"which is too short to start a step", g.Timeout)), true
-	}
-	if _, ok := verdict.Bound(verdict.BoundMin, a.lease.left()); !ok {
-		return verdict.Untouched(g, "too little time was left when the worker got it"), true
-	}
-	return jobs.Result{}, false
-}
-
-// hostKnows reports whether the host of a lost job may know how the step ended, or itself refuses
-// any further start of the step.
-func (a *Attempt) hostKnows() bool {
-	if a.grant.Host == nil || a.plan.Err != nil {
-		return false
-	}
-	action, err := a.plan.Book.Step(a.grant.Step, *a.grant.Host, a.context())
-	return err == nil && verdict.Refuses(a.grant.Host, action)
-}
-
 // connect connects to the host, with a bound of its own: a slow host does not use up the time of
 // the steps.
 func (a *Attempt) connect(ctx context.Context) (Conn, error) {
@@ -207,10 +164,10 @@ func (a *Attempt) evidence() verdict.Evidence {
 		Grant:  a.grant,
 		Policy: a.plan.Spec.Retry,
 		Steps:  a.plan.Book.MainSteps(),
-		Until:  a.until(),
+		Until:  a.plan.until(a.memory),
 		Step:   a.step,
 		Begun:  a.begun,
-		Safe:   a.safe(),
+		Safe:   a.plan.safe(a.step),
 		Memory: a.memory,
 
 		Disruptive: a.plan.Spec.Disruptive,
@@ -225,10 +182,10 @@ func (a *Attempt) evidenceFor(action scripts.Action) verdict.Evidence {
 	return f
 }
 
-// context returns the values from which the runbook makes its steps.
-func (a *Attempt) context() scripts.Context {
-	return scripts.Context{Task: string(a.grant.Job.Task()), Attempt: a.grant.Attempt,
-		Saved: a.memory.Saved, RecordDir: a.env.Config.RecordDir}
+// action returns a step as this attempt would do it on its host.
+func (a *Attempt) action(step int) (scripts.Action, error) {
+	return a.plan.Book.Step(step, *a.grant.Host, scripts.Context{Task: string(a.grant.Job.Task()),
+		Attempt: a.grant.Attempt, Saved: a.memory.Saved, RecordDir: a.env.Config.RecordDir})
 }
 
 // log writes one line about the attempt. A success goes to the level debug, because the events of
@@ -245,26 +202,4 @@ func (a *Attempt) log(e Ending, took time.Duration) {
 		return
 	}
 	a.env.Log.Info("the attempt is over", args...)
-}
-
-// unseal opens the secrets of the job.
-func (a *Attempt) unseal() error {
-	var err error
-	a.secrets.texts, err = a.plan.Book.OpenSecrets(func(argument, sealed string) (seal.Text, error) {
-		if a.env.Unseal == nil {
-			return "", errNoSecrets
-		}
-		return a.env.Unseal(string(a.grant.Job.Task()), argument, sealed)
-	})
-	if a.secrets.veil = newVeil(a.secrets.texts); len(a.secrets.texts) > 0 {
-		a.transcript.Live.Silence() // two pieces of the live output may hold one half of a secret each
-	}
-	return err
-}
-
-// sealedEnd returns the end of a job whose secrets cannot be opened. No step was started.
-func (a *Attempt) sealedEnd(err error) jobs.Result {
-	f := a.evidence()
-	return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, "the secrets of the task cannot be opened "+
-		"on this node: "+err.Error()+"; give all servers and nodes the same secrets.key, then retry"))
 }

@@ -1,0 +1,88 @@
+package attempt
+
+import (
+	"fmt"
+
+	"muster/internal/seal"
+	"muster/jobs"
+	"muster/worker/verdict"
+)
+
+// An entry decides whether an attempt can do anything at all, before it connects to a host.
+type entry struct{ at *Attempt }
+
+// refused returns the result of an attempt that starts no step. If it may start one, the secrets of
+// the job are open afterwards.
+func (e entry) refused() (r jobs.Result, refused bool) {
+	if r, unfit := e.unfit(); unfit {
+		return r, true
+	}
+	if err := e.unseal(); err != nil {
+		return e.sealedEnd(err), true
+	}
+	return jobs.Result{}, false
+}
+
+// unfit returns the result of a job that needs no call to its host, because no step can start.
+func (e entry) unfit() (r jobs.Result, unfit bool) {
+	a := e.at
+	f, g := a.evidence(), a.grant
+	if g.Mode == jobs.ModeLost && !e.hostKnows() && !a.plan.safe(a.step) {
+		if g.Host != nil && a.plan.Err == nil {
+			// If the step cannot be made, nobody knows whether it may run twice.
+			f.Action, _ = a.action(g.Step)
+		}
+		return verdict.Lost(f), true
+	}
+	switch _, enough := verdict.Bound(verdict.BoundMin, verdict.Deadline(0, g.Timeout)); {
+	case g.Host == nil:
+		return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf(
+			"host is not in inventory version %s", a.plan.Spec.Inventory))), true
+	case a.plan.Err != nil:
+		return f.End(jobs.Failed, jobs.ClassOperator, a.plan.Err.Error()), true
+	case g.Step < 0 || g.Step >= len(a.plan.Book.Steps):
+		return f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the job is at step %d of a "+
+			"runbook with %d steps: a mistake in muster", g.Step+1, len(a.plan.Book.Steps))), true
+	case !enough:
+		return f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the task allows an attempt %s, "+
+			"which is too short to start a step", g.Timeout)), true
+	}
+	if _, ok := verdict.Bound(verdict.BoundMin, a.lease.left()); !ok {
+		return verdict.Untouched(g, "too little time was left when the worker got it"), true
+	}
+	return jobs.Result{}, false
+}
+
+// hostKnows reports whether the host of a lost job may know how the step ended, or itself refuses
+// any further start of the step.
+func (e entry) hostKnows() bool {
+	g := e.at.grant
+	if g.Host == nil || e.at.plan.Err != nil {
+		return false
+	}
+	action, err := e.at.action(g.Step)
+	return err == nil && verdict.Refuses(g.Host, action)
+}
+
+// unseal opens the secrets of the job.
+func (e entry) unseal() error {
+	a := e.at
+	var err error
+	a.secrets.texts, err = a.plan.Book.OpenSecrets(func(argument, sealed string) (seal.Text, error) {
+		if a.env.Unseal == nil {
+			return "", errNoSecrets
+		}
+		return a.env.Unseal(string(a.grant.Job.Task()), argument, sealed)
+	})
+	if a.secrets.veil = newVeil(a.secrets.texts); len(a.secrets.texts) > 0 {
+		a.transcript.Live.Silence() // two pieces of the live output may hold one half of a secret each
+	}
+	return err
+}
+
+// sealedEnd returns the end of a job whose secrets cannot be opened. No step was started.
+func (e entry) sealedEnd(err error) jobs.Result {
+	f := e.at.evidence()
+	return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, "the secrets of the task cannot be opened "+
+		"on this node: "+err.Error()+"; give all servers and nodes the same secrets.key, then retry"))
+}
