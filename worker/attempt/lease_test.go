@@ -15,11 +15,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestLeases(t *testing.T) {
+func TestALeaseEndsByTheBootClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		boot := time.Now()
-		var asleep atomic.Int64 // what timers of Go do not see
+		var asleep atomic.Int64 // the sleep of the machine, in which timers of Go stand still
 		clock := func() time.Duration { return time.Since(boot) + time.Duration(asleep.Load()) }
 
 		ctx, l := newLease(t.Context(), clock, 20*time.Second)
@@ -52,6 +52,6 @@ func TestLeases(t *testing.T) {
 		if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("after stop: %v", err)
 		}
-		time.Sleep(2 * time.Hour) // no timer is left that would touch it
+		time.Sleep(2 * time.Hour) // no timer is left that would end the lease
 	})
 }

@@ -13,7 +13,7 @@ const swordfish = "swordfish-of-1932"
 
 // A quotation of a host has a backslash before each quote and backslash, and may be cut within
 // a secret.
-func TestVeilCoversWhatIsQuoted(t *testing.T) {
+func TestAVeilCoversSecretsInQuotations(t *testing.T) {
 	t.Parallel()
 	const secret = `sword"fish\of-1932`
 	v := newVeil(map[string]seal.Text{"password": secret})
@@ -36,7 +36,7 @@ func TestVeilCoversWhatIsQuoted(t *testing.T) {
 	}
 }
 
-func TestVeilCoversPiecesWhereSomethingIsLeftOut(t *testing.T) {
+func TestAVeilCoversPiecesOfSecretsBesideAGap(t *testing.T) {
 	t.Parallel()
 	v := newVeil(map[string]seal.Text{"pw": swordfish, "key": "BEGIN\r\nline-one-of-it\nshort\nlineTwoOfIt\n",
 		"pin": "1234"})

@@ -16,7 +16,7 @@ import (
 	"muster/jobs"
 )
 
-// store is a pretended source of contents.
+// store is a source of contents in memory.
 type store struct {
 	mu    sync.Mutex
 	texts map[string][]byte
@@ -72,7 +72,7 @@ func TestCacheGetsAContentOnce(t *testing.T) {
 	sum := s.put("hello")
 	c := newTestCache(t, s, 100)
 	var all sync.WaitGroup
-	for range 10 { // as many processes do
+	for range 10 { // as if in many processes
 		all.Go(func() { wantCached(t, New(c.cfg, s), sum, "hello") })
 		all.Go(func() { wantCached(t, c, sum, "hello") })
 	}
@@ -80,7 +80,7 @@ func TestCacheGetsAContentOnce(t *testing.T) {
 	if s.reads != 1 {
 		t.Errorf("it was read %d times", s.reads)
 	}
-	// Damage is noticed, also by who has looked at it before.
+	// A cache that has checked a file before notices its damage, too.
 	later := time.Now().Add(time.Hour)
 	if err := errors.Join(os.WriteFile(c.path(sum), []byte("evil!"), 0o600),
 		os.Chtimes(c.path(sum), later, later)); err != nil {
@@ -139,7 +139,7 @@ func TestCacheIsBounded(t *testing.T) {
 		text := fmt.Sprintf("content %d.", i) // 10 bytes
 		sums = append(sums, s.put(text))
 		if i == 3 {
-			wantCached(t, c, sums[0], "content 0.") // used since
+			wantCached(t, c, sums[0], "content 0.") // this one stays in use
 		}
 		wantCached(t, c, sums[i], text)
 		at := time.Now().Add(time.Duration(i-10) * time.Hour)
@@ -159,7 +159,7 @@ func TestCacheIsBounded(t *testing.T) {
 	if got := strings.Join(left, " "); got != "0 3" {
 		t.Errorf("kept are %s, want 0 3", got)
 	}
-	// One that is too large for the cache is there as long as it is in hand.
+	// A content that is too large for the cache stays while it is in use.
 	large := strings.Repeat("x", 30)
 	wantCached(t, c, s.put(large), large)
 }

@@ -10,7 +10,7 @@ import (
 	"muster/scripts"
 )
 
-// A listener hears of the progress of a large file in the lines that the result keeps.
+// A listener gets the progress of a large file in the same lines that the result keeps.
 func TestProgressOfAnUpload(t *testing.T) {
 	t.Parallel()
 	var live bytes.Buffer
@@ -25,7 +25,7 @@ func TestProgressOfAnUpload(t *testing.T) {
 		!strings.HasSuffix(said, "/x: sent 10 MB of 10 MB\n") {
 		t.Errorf("%d lines, live %d bytes: %s", n, live.Len(), said)
 	}
-	// One that is there already, and one that never began.
+	// The first file was there already, and the upload of the second one never began.
 	there, none := watch{to: "/x"}, watch{to: "/x"}
 	there.note(remote.Progress{Size: size, Had: size})
 	if said := string(there.end()); said != "/x: 10 MB were there already\n" {
@@ -36,7 +36,7 @@ func TestProgressOfAnUpload(t *testing.T) {
 	}
 }
 
-// A sum that no file can have is a mistake of muster, and nothing is sent.
+// A text that cannot be a checksum is a mistake in muster, and nothing is sent.
 func TestAnUploadWithoutASumIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, sum := range []string{"", "xyz", strings.Repeat("ab", 31), strings.Repeat("ab", 33)} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestALineOfAHostIsNoneOfOurs(t *testing.T) {
+func TestALineOfAHostNeverLooksLikeALineOfMuster(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
 		"":                                     "",

@@ -11,9 +11,9 @@ import (
 	"muster/jobs"
 )
 
-// Whatever is said and whenever it is fetched: what is passed on is part of it, in
-// its place and in order, and what stays readable is bounded head and tail.
-func TestAVoiceRepeatsWhatWasSaid(t *testing.T) {
+// Whatever the output, and whenever the clerk fetches it: the speeches are parts of the output, at
+// the right positions and in order, and a bounded head and tail of them stay readable.
+func TestAVoicePassesOnPartsOfTheOutput(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		most := 8 * rapid.IntRange(1, 8).Draw(t, "most")
@@ -64,7 +64,7 @@ func TestAVoiceRepeatsWhatWasSaid(t *testing.T) {
 	})
 }
 
-func TestAVoiceKeepsTheFirstWords(t *testing.T) {
+func TestAVoiceKeepsTheHeadOfTheOutput(t *testing.T) {
 	t.Parallel()
 	v := NewVoice(jobs.Grant{}, 64)
 	for i := range 1000 {
@@ -81,8 +81,8 @@ func TestAVoiceKeepsTheFirstWords(t *testing.T) {
 	}
 }
 
-// Bytes that were heard and are not in the result would be shown in wrong places.
-func TestAVoiceThatHeardSomethingElseFallsSilent(t *testing.T) {
+// Output that is not in the result would be shown at wrong positions.
+func TestAVoiceWithOtherOutputThanTheResultFallsSilent(t *testing.T) {
 	t.Parallel()
 	v := NewVoice(jobs.Grant{}, 64)
 	s := NewTranscript(64, v)
@@ -94,8 +94,8 @@ func TestAVoiceThatHeardSomethingElseFallsSilent(t *testing.T) {
 	}
 }
 
-// Words that only the worker says, about an upload, are heard at its end.
-func TestAVoiceHearsWhatOnlyTheWorkerSays(t *testing.T) {
+// The worker itself makes the output of an upload, and the voice gets it at the end of the upload.
+func TestAVoiceGetsOutputOfTheWorker(t *testing.T) {
 	t.Parallel()
 	v := NewVoice(jobs.Grant{}, 400)
 	s := NewTranscript(400, v)

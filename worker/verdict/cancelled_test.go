@@ -14,9 +14,8 @@ import (
 
 var byBob = &StopOrder{"bob: wrong ruleset"}
 
-// Whatever goes wrong with a cancelled job, and however many tries are left: it
-// ends, and it ends truly.
-func TestJudgeWhatWasCancelled(t *testing.T) {
+// A cancelled job ends whatever goes wrong with it, and however many tries are left.
+func TestACancelledJobEndsAtOnceWithATrueOutcome(t *testing.T) {
 	t.Parallel()
 	const (
 		notBegun = "end cancelled: bob: wrong ruleset; stopped before step 1"
@@ -59,7 +58,7 @@ func TestJudgeWhatWasCancelled(t *testing.T) {
 		for _, tries := range []int{0, 9} {
 			err := trouble(tt.kind, tt.sent, errors.New("words"))
 			if tt.kind == "" {
-				err = errors.New("words") // of nobody we know
+				err = errors.New("words") // an error of no kind
 			}
 			f := Evidence{Grant: jobs.Grant{Tries: tries}, Policy: jobs.DefaultPolicy(), Steps: 1, Order: byBob,
 				Action: tt.action, Result: remote.Result{ExitCode: -1}, Err: err}
@@ -71,7 +70,7 @@ func TestJudgeWhatWasCancelled(t *testing.T) {
 	}
 }
 
-func TestJudgeWhatWasCancelledInDetail(t *testing.T) {
+func TestTheResultOfACancelledJobSaysHowItsStepEnded(t *testing.T) {
 	t.Parallel()
 	stopped := trouble(remote.KindStopped, true, errors.New("words"))
 	code := 143
@@ -115,8 +114,8 @@ func TestJudgeWhatWasCancelledInDetail(t *testing.T) {
 	}
 }
 
-// However much an operator has to say, what became of the job is not cut off.
-func TestALongNoteLeavesRoom(t *testing.T) {
+// A long note of the operator does not cut off the words about the job.
+func TestALongNoteLeavesRoomForTheEndOfTheJob(t *testing.T) {
 	t.Parallel()
 	f := Evidence{Steps: 1, Action: once, Order: &StopOrder{"bob: " + strings.Repeat("why ö", 100)},
 		Err: trouble(remote.KindStopped, true, errors.New("words"))}

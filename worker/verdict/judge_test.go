@@ -24,7 +24,7 @@ var (
 	twice      = scripts.Action{Kind: scripts.KindRun, Name: "s", Repeatable: true}
 )
 
-// inWords returns what matters of a result, on one line.
+// inWords returns a result on one line, without its texts.
 func inWords(r jobs.Result, goOn bool) string {
 	if goOn {
 		return "go on"
@@ -44,8 +44,8 @@ func inWords(r jobs.Result, goOn bool) string {
 	return strings.Join(words, " ")
 }
 
-// TestJudge holds every kind of trouble against how far the job had come. Of the
-// policy's three tries two are left ("first"), or this was the last one.
+// Each case is a kind of trouble at a point of the job. Two tries of the policy's three are left
+// ("first"), or this was the last one.
 func TestJudge(t *testing.T) {
 	const (
 		retry  = "retry 5s"
@@ -199,8 +199,8 @@ func TestJudgeExits(t *testing.T) {
 	}
 }
 
-// Unreachable says that nothing ran, so it must not be said if something did.
-func TestUnreachableIsSaidOnlyIfNothingRan(t *testing.T) {
+// People read "unreachable" as "nothing ran".
+func TestAJobEndsUnreachableOnlyIfNothingRan(t *testing.T) {
 	t.Parallel()
 	gone := trouble(remote.KindUnreachable, false, errors.New("no route"))
 	for _, tt := range []struct {
@@ -232,8 +232,8 @@ func TestUnreachableIsSaidOnlyIfNothingRan(t *testing.T) {
 	}
 }
 
-// A host that was disturbed and then lets nobody in may be in any state: its group is frozen.
-func TestAHostThatWasDisturbedAndRefusesUsFreezesItsGroup(t *testing.T) {
+// A host that was disturbed and then lets nobody in may be in any state.
+func TestADisturbedHostThatRefusesALoginFreezesItsGroup(t *testing.T) {
 	t.Parallel()
 	for _, k := range []remote.Kind{remote.KindHostKey, remote.KindAuth, remote.KindRefused} {
 		for _, disturbed := range []bool{true, false} {
@@ -247,7 +247,7 @@ func TestAHostThatWasDisturbedAndRefusesUsFreezesItsGroup(t *testing.T) {
 	}
 }
 
-func TestErrorsOfNoKind(t *testing.T) {
+func TestErrorsWithoutAKind(t *testing.T) {
 	t.Parallel()
 	strange := errors.New("strange")
 	for _, tt := range []struct {
@@ -265,7 +265,7 @@ func TestErrorsOfNoKind(t *testing.T) {
 	}
 }
 
-func TestOutOfTime(t *testing.T) {
+func TestAStepWithoutEnoughTimeCountsAsATryOnlyAfterAnother(t *testing.T) {
 	t.Parallel()
 	f := Evidence{Policy: jobs.DefaultPolicy(), Steps: 3, Step: 1, Action: once}
 	late := Hindrance{Late: true, Why: "why"}
@@ -282,7 +282,7 @@ func TestOutOfTime(t *testing.T) {
 	}
 }
 
-func TestThrottledHostsAreNotAskedInStep(t *testing.T) {
+func TestRetriesOfThrottledHostsAreSpread(t *testing.T) {
 	t.Parallel()
 	f := Evidence{Policy: jobs.Policy{Tries: 2, Delay: 10 * time.Second},
 		Err: trouble(remote.KindThrottled, false, errors.New("full"))}

@@ -11,8 +11,8 @@ import (
 	"muster/scripts"
 )
 
-// TestJudgeOfAHostWithRecords holds all that such a host can answer against how the attempt
-// came to ask: as the first, after a lost worker, or after an attempt that heard no end.
+// Each case is an answer of the host. The attempt that asks is the first one, or it comes after a
+// lost worker, or after an attempt that did not see the end of its step.
 func TestJudgeOfAHostWithRecords(t *testing.T) {
 	t.Parallel()
 	const (
@@ -59,8 +59,8 @@ func TestJudgeOfAHostWithRecords(t *testing.T) {
 	}
 }
 
-// Where the greeting said that there is no record, nobody waits for one to tell.
-func TestAnUnfencedHostIsNotAskedLater(t *testing.T) {
+// The greeting of the host has said that it keeps no record, so it could not answer later.
+func TestAHostWithoutARecordIsNotAskedLater(t *testing.T) {
 	t.Parallel()
 	f := Evidence{Policy: jobs.DefaultPolicy(), Steps: 1, Action: once,
 		Grant:  jobs.Grant{Host: &fleet.Host{Fence: fleet.FenceAuto}},
@@ -71,9 +71,9 @@ func TestAnUnfencedHostIsNotAskedLater(t *testing.T) {
 	}
 }
 
-// After a reboot nothing of a step is alive, and its host says so: nobody waits for its bound
-// before it is done again, and the host is locked for nobody.
-func TestWhatAHostCallsDeadIsNotWaitedFor(t *testing.T) {
+// After a reboot the host says that nothing of the step is alive. So the step runs again without a
+// wait for its bound, and the lock of the host is not kept.
+func TestNobodyWaitsForAStepThatItsHostCallsDead(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		kind   remote.Kind

@@ -7,7 +7,7 @@ import (
 	"muster/scripts"
 )
 
-func TestAStepWhoseSecretsNeverComeWholeFails(t *testing.T) {
+func TestAStepWhoseSecretsNeverArriveCompleteFails(t *testing.T) {
 	t.Parallel()
 	f := Evidence{Step: 1, Steps: 3, Action: scripts.Action{Name: "use", Secrets: []string{"pw"}},
 		Memory: Memory{Again: lostSecretsTries - 1}}

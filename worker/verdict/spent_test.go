@@ -10,8 +10,8 @@ import (
 	"muster/scripts"
 )
 
-// The time before an attempt goes to the use that the attempt before it named.
-func TestTimeBeforeAnAttempt(t *testing.T) {
+// The attempt before has named the use of the pause.
+func TestTheTimeBeforeAnAttemptCountsUnderTheUseOfThePause(t *testing.T) {
 	const at = jobs.Micros(1_760_000_000_000_000)
 	s := func(n int) jobs.Micros { return at.Add(time.Duration(n) * time.Second) }
 	ledger := func(k jobs.Kind, step scripts.Kind) string {

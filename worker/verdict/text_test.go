@@ -30,8 +30,8 @@ func TestLastLines(t *testing.T) {
 	}
 }
 
-// The words of muster behind those of a host stand outside of their quotes, also where those
-// words are too long.
+// The words of muster after those of a host stand outside of the quotes, also if the words of the
+// host are too long.
 func TestAShortenedTextEndsItsQuotes(t *testing.T) {
 	t.Parallel()
 	long := HostSaid("exit 1", strings.Repeat(`a\"`, 500))
