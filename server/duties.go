@@ -46,7 +46,7 @@ func (s *Server) duties(ctx context.Context) {
 	}
 	all.Go(func() {
 		duties.Repeat(ctx, s.log, "time zone data", zonesEvery, func(ctx context.Context) error {
-			_, err := s.wellbeing().sayZones(ctx)
+			_, err := s.health().SayZones(ctx)
 			return err
 		})
 	})

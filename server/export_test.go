@@ -9,6 +9,7 @@ import (
 	"muster/api"
 	"muster/server/duties"
 	"muster/server/historian"
+	"muster/server/state"
 )
 
 // Handler answers as the server does, for requests from anywhere.
@@ -40,7 +41,7 @@ func NewHistorian(s *Server) *historian.Historian {
 
 // AwayHistory is what people are told.
 func (s *Server) AwayHistory(ctx context.Context) (*api.AwayHistory, error) {
-	return awayHistory(ctx, s.queue, s.history)
+	return state.Away(ctx, stateOf(s.queue), s.history)
 }
 
 // Fix gives a server that does not run yet another clock, and the chance of its ids.

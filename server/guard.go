@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -12,18 +13,23 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 	"muster/server/web"
 )
 
 const (
-	healthPath = "/v1/health"
 	// secretMax bounds what is hashed and looked up as a token.
 	secretMax = 200 // bytes
 )
 
-// guard learns who asks, and keeps out whoever may not.
+// A TokenFinder finds the record of a token. Its error wraps queue.ErrNotFound if there is none.
+type TokenFinder interface {
+	FindToken(ctx context.Context, secret string) (hub.Token, error)
+}
+
+// guard identifies the caller of a request, and keeps strangers out.
 type guard struct {
-	tokens Tokens
+	tokens TokenFinder
 	door   *keptOut
 	claims bool // whoever is on the unix socket may say another name
 }
@@ -72,7 +78,7 @@ func (s guard) identify(r *http.Request) (web.Caller, error) {
 			return web.Caller{}, err
 		}
 	}
-	if r.URL.Path == healthPath {
+	if r.URL.Path == web.HealthPath {
 		return web.Caller{}, nil
 	}
 	return web.Caller{}, unauthorized("no_token",

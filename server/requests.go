@@ -56,7 +56,7 @@ func newRequests(s *Server, d Deps) requests {
 // mayBegin refuses new work that could not be done as was agreed, and makes sure that Redis has
 // the inventory with which it was planned: jobs whose host Redis does not know fail.
 func (s *Server) mayBegin(ctx context.Context) error {
-	if err := s.agreed.known(ctx); err != nil {
+	if err := s.agreed.Known(ctx); err != nil {
 		return err
 	}
 	return web.Problem(s.stock.Compare(ctx))

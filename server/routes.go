@@ -16,9 +16,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/jobs"
+	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/orders"
 	"muster/server/schedules"
+	"muster/server/state"
 	"muster/server/tasks"
 	"muster/server/web"
 )
@@ -64,7 +66,7 @@ func (instant) Schema(huma.Registry) *huma.Schema {
 
 // register names every route, each with the rest of its resource.
 func (s *Server) register(api huma.API) {
-	why, whole, find := newWaits(s), s.agreed.whole, tasks.Finder{Tasks: s.queue.Read.Tasks,
+	why, whole, find := newWaits(s), s.agreed.Whole, tasks.Finder{Tasks: s.queue.Read.Tasks,
 		Jobs:    s.queue.Read.Jobs,
 		History: s.history}
 	o := s.queue.Orders
@@ -72,8 +74,8 @@ func (s *Server) register(api huma.API) {
 	chains := chainRoutes{s.chainDuty, s.queue.Hub.Chains, s.queue.Hub.ChainDuty, s.queue.Read.Tasks,
 		until, s.log}
 	submits := submitRoutes{s.intake, find, chains, s.meters, s.log}
-	hosts := stockRoutes{s.stock, s.look, s.queue.Read.Waits}
-	pauses := pauseRoutes{s.queue, s.stock, s.agreed}
+	hosts := books.HostRoutes{Stock: s.stock, Look: s.look, Waits: s.queue.Read.Waits}
+	pauses := state.PauseRoutes{Queue: stateOf(s.queue), Stock: s.stock, Agreed: s.agreed}
 	groups := tasks.Groups{Said: s.queue.Read.Outputs, Stock: s.stock}
 	for _, one := range []interface{ Routes(huma.API) }{
 		submits,
@@ -84,20 +86,21 @@ func (s *Server) register(api huma.API) {
 		chains,
 		orders.SwitchRoutes{Switches: o.Switches, Halts: o.Halts, Exclusion: o.Exclusion,
 			Zones: s.queue.Conn, Stock: s.stock, Log: s.log, Whole: whole, Gone: find.Gone,
-			Stands: pauses.all},
+			Stands: pauses.All},
 		orders.CancelRoutes{Cancels: s.queue.Submit.Cancels, Log: s.log, Gone: find.Gone},
 		pauses,
 		orders.RolloutRoutes{Rollouts: o.Rollouts, Tasks: s.queue.Read.Tasks, Log: s.log},
 		orders.GateRoutes{Gates: o.Gates, Tasks: s.queue.Read.Tasks, Jobs: s.queue.Read.Jobs,
-			Log: s.log, HostsOn: hosts.hostsOn},
+			Log: s.log, HostsOn: hosts.HostsOn},
 		orders.GroupRoutes{Exclusion: o.Exclusion, Groups: s.queue.Read.Groups, Stock: s.stock,
 			Log: s.log},
 		orders.HostRoutes{Drains: s.queue.Hub.Drains, Exclusion: o.Exclusion,
 			Waits: s.queue.Read.Waits, Look: s.look, Log: s.log, Whole: whole},
 		hosts,
-		factRoutes{s.queue.Hub.Facts, s.queue.Read.Tasks, s.tend.Facts, hosts.hostsOn, s.clock,
-			s.cfg.FactsStale},
-		blobRoutes{s.queue.Blobs, s.cfg.Blobs.Max, s.log},
+		books.FactRoutes{Kept: s.queue.Hub.Facts, Tasks: s.queue.Read.Tasks, Duty: s.tend.Facts,
+			HostsOn: hosts.HostsOn, Now: s.clock, Stale: s.cfg.FactsStale},
+		books.BlobRoutes{Store: s.queue.Blobs.Store, Care: s.queue.Blobs.Care, Max: s.cfg.Blobs.Max,
+			Log: s.log},
 		calendar.Windows{Calendar: s.calendar, Stock: s.stock, Log: s.log, Now: s.clock,
 			Whole: whole},
 		calendar.Approvals{Calendar: s.calendar, Stock: s.stock, Log: s.log, Now: s.clock,
@@ -108,12 +111,13 @@ func (s *Server) register(api huma.API) {
 		s.agreed,
 		tasks.HistoryRoutes{Reads: reads, Find: find, Stock: s.stock, Log: s.log},
 		planRoutes{s.intake, s.history, s.log, s.clock, func() uint16 { return s.chance() }},
-		nodeRoutes{s.queue, s.stock, why, s.log},
-		runbookRoutes{s.catalog.Load},
+		state.NodeRoutes{Queue: stateOf(s.queue), Stock: s.stock, Why: why, Log: s.log},
+		books.RunbookRoutes{Catalog: s.catalog.Load},
 		orders.FsckRoutes{Examine: s.queue.Care.Fsck, Zones: s.queue.Conn, Log: s.log},
-		tokenRoutes{s.queue.Hub.Tokens, s.log},
-		s.wellbeing(),
-		scraper{s.queue, s.stock, s.history, &s.trouble, s.streams, s.meters},
+		books.TokenRoutes{Kept: s.queue.Hub.Tokens, Log: s.log},
+		s.health(),
+		state.Scraper{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
+			Trouble: &s.trouble, Streams: s.streams, Meters: s.meters},
 	} {
 		one.Routes(api)
 	}
@@ -125,10 +129,18 @@ func readsOf(q Stores) tasks.Reads {
 		Events: q.Read.Zones}
 }
 
-// wellbeing returns the part of the server that says how it is.
-func (s *Server) wellbeing() wellbeing {
-	return wellbeing{s.queue, s.stock, s.history, &s.trouble, s.agreed, s.calendar, s.who,
-		s.cfg.Version}
+// stateOf returns the handles by which a server says how the house is.
+func stateOf(q Stores) state.Queue {
+	return state.Queue{Conn: q.Conn, Nodes: q.Hub.Nodes, Duties: q.Hub.Duties, Zones: q.Read.Zones,
+		Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Halts: q.Orders.Halts, Zoning: q.Hub.Times.Zones,
+		Debts: q.Care.Debts, Outages: q.Care.Outages, Backlogs: q.Care.Backlogs}
+}
+
+// health returns the resource that says whether the server can work.
+func (s *Server) health() state.Health {
+	return state.Health{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
+		Trouble: &s.trouble, Agreed: s.agreed, Calendar: s.calendar, Who: s.who,
+		Version: s.cfg.Version}
 }
 
 // around is what every request goes through: it is counted, guarded, and told

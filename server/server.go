@@ -21,6 +21,7 @@ import (
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/metrics"
+	"muster/server/state"
 	"muster/server/stock"
 	"muster/server/tasks"
 	"muster/server/web"
@@ -79,7 +80,7 @@ type hostbook struct {
 type chronicle struct {
 	history *history.Store // nil: none
 	trouble historian.Trouble
-	agreed  *agreement
+	agreed  *state.Agreement
 }
 
 // tending are the duties that the API asks, too.
@@ -114,7 +115,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.stock = stock.NewStore(stock.Needs{Source: d.Inventory, Publishing: d.Queue.Hub.Inventory,
 		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log, Now: s.clock})
 	s.look = stock.NewLooker(s.stock, d.Queue.Hub.Drains, d.Queue.Hub.Facts, d.Queue.Read.Jobs)
-	s.agreed = &agreement{kept: d.Queue.Hub.Agreed, history: d.History, log: d.Log, now: s.clock}
+	s.agreed = &state.Agreement{Kept: d.Queue.Hub.Agreed, History: d.History, Log: d.Log, Now: s.clock}
 	s.calendar = &calendar.Calendar{Times: d.Queue.Hub.Times.Texts, Stock: s.stock,
 		Catalog: s.catalog.Load, Now: s.clock}
 	s.streams = &tasks.Streams{Reads: readsOf(d.Queue), Zones: d.Queue.Conn,

@@ -2,17 +2,18 @@ package server
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"muster/jobs"
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/read"
+	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/orders"
 	"muster/server/schedules"
+	"muster/server/state"
 	"muster/server/stock"
 	"muster/server/tasks"
 )
@@ -69,19 +70,19 @@ type Entries struct {
 type Hub struct {
 	Nodes     Staffing
 	Duties    Elections
-	Facts     Facts
+	Facts     books.Facts
 	Drains    orders.Drains
 	Inventory stock.Publishing
 	Members   Membership
 	Times     Timetables
 	Moves     duties.Moves
 	Estimates Estimates
-	Agreed    AgreedKept
+	Agreed    state.AgreedKept
 	Chains    Chains
 	ChainDuty duties.ChainCare
 	Schedules schedules.Book
 	Ticks     duties.Ticks
-	Tokens    Tokens
+	Tokens    books.Tokens
 }
 
 // Timetables are the handles for the timetable: its texts, what workers read of it, and the time
@@ -89,7 +90,7 @@ type Hub struct {
 type Timetables struct {
 	Texts    calendar.Times
 	Excerpts duties.Excerpts
-	Zones    Zoning
+	Zones    state.Zoning
 }
 
 // Care are the handles that keep the queue in order.
@@ -98,15 +99,15 @@ type Care struct {
 	Fsck     orders.Fsck
 	History  historian.Trimming
 	Outages  historian.Outages
-	Backlogs Backlogs
+	Backlogs state.Backlogs
 	Debts    historian.Debts
 	Recall   historian.Recalling
 }
 
 // Contents are the handles for contents that are too large for a task.
 type Contents struct {
-	Store BlobStore
-	Care  BlobCare
+	Store books.BlobStore
+	Care  books.BlobCare
 }
 
 // Submits puts tasks into the queue.
@@ -172,29 +173,6 @@ type Staffing interface {
 	NoteStaff(ctx context.Context) error
 }
 
-// BlobStore has the contents that are too large for a task.
-type BlobStore interface {
-	PutBlob(ctx context.Context, b jobs.Blob, most int64, content io.Reader) (jobs.Blob, error)
-	Blob(ctx context.Context, sum string) (jobs.Blob, error)
-	Blobs(ctx context.Context) ([]jobs.Blob, error)
-	ReadBlob(ctx context.Context, sum string, w io.Writer) error
-	PinBlobs(ctx context.Context, id jobs.TaskID, sums []string) error
-}
-
-// BlobCare keeps the contents that tasks need, and removes the rest.
-type BlobCare interface {
-	RemoveBlob(ctx context.Context, sum string, force bool) error
-	TendBlobs(ctx context.Context, grace time.Duration) (removed int, err error)
-}
-
-// Facts are what hosts said of themselves.
-type Facts interface {
-	SaveFacts(ctx context.Context, list []jobs.HostFacts) (saved int, err error)
-	Facts(ctx context.Context) (list map[string]jobs.HostFacts, mark string, err error)
-	FactsMark(ctx context.Context) (string, error)
-	ForgetFacts(ctx context.Context, hosts []string) error
-}
-
 // Chains are tasks that follow each other.
 type Chains interface {
 	SaveChain(ctx context.Context, c jobs.Chain) (jobs.Chain, error)
@@ -203,22 +181,9 @@ type Chains interface {
 	AskChain(ctx context.Context, id jobs.TaskID, ask jobs.ChainOrders) (fresh bool, err error)
 }
 
-// Tokens prove who operators are.
-type Tokens interface {
-	CreateToken(ctx context.Context, name, secret string) error
-	FindToken(ctx context.Context, secret string) (hub.Token, error)
-	Tokens(ctx context.Context) ([]hub.Token, error)
-	RemoveToken(ctx context.Context, name string) error
-}
-
 // Estimates keeps how long runbooks take.
 type Estimates interface {
 	Estimates(ctx context.Context, fields []string) (map[string]jobs.Estimate, error)
 	SaveEstimates(ctx context.Context, list map[string]string) error
 	ReplaceEstimates(ctx context.Context, list map[string]string) error
-}
-
-// Zoning tells other servers of this one's time zone data, and returns theirs.
-type Zoning interface {
-	SayZones(ctx context.Context, server, data string) (map[string]string, error)
 }

@@ -2,11 +2,13 @@ package server_test
 
 import (
 	"muster/server"
+	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/orders"
 	"muster/server/schedules"
+	"muster/server/state"
 	"muster/server/stock"
 	"muster/server/tasks"
 )
@@ -32,30 +34,30 @@ type everything interface {
 	server.Retrying
 	server.Staffing
 	server.Elections
-	server.Facts
+	books.Facts
 	orders.Drains
 	stock.Publishing
 	server.Membership
 	calendar.Times
 	duties.Excerpts
-	server.Zoning
+	state.Zoning
 	duties.Moves
 	server.Estimates
-	server.AgreedKept
+	state.AgreedKept
 	server.Chains
 	duties.ChainCare
 	schedules.Book
 	duties.Ticks
-	server.Tokens
+	books.Tokens
 	duties.ZoneCare
 	orders.Fsck
 	historian.Trimming
 	historian.Outages
-	server.Backlogs
+	state.Backlogs
 	historian.Debts
 	historian.Recalling
-	server.BlobStore
-	server.BlobCare
+	books.BlobStore
+	books.BlobCare
 }
 
 // stores deals the methods of q out, so that a test which replaces one of them replaces it in

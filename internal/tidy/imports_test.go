@@ -66,6 +66,8 @@ var floors = map[string]int{
 	"server/fault":               2,
 	"server/fold":                3,
 	"server/web":                 4,
+	"server/books":               6,
+	"server/state":               7,
 	"server/schedules":           6,
 	"server/orders":              6,
 	"server/tasks":               7,

@@ -23,6 +23,9 @@ const (
 // EventStream is the content type of Server-Sent Events.
 const EventStream = "text/event-stream"
 
+// HealthPath is the only path that answers strangers.
+const HealthPath = "/v1/health"
+
 // JobsMax bounds the jobs that one call to Redis reads.
 const JobsMax = 500
 

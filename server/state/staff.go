@@ -1,4 +1,4 @@
-package server
+package state
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"muster/server/web"
 )
 
-// noNode says of the zones of a task that no node begins anything there. Without a task it is
-// about those zones of which everybody should hear.
-func noNode(ctx context.Context, q Stores, hosts *stock.Store, task string) (map[string]string,
+// noNode returns a sentence for each zone of a task in which no node begins work. Without a task it
+// looks at the zones for which this is an alarm.
+func noNode(ctx context.Context, q Queue, hosts *stock.Store, task string) (map[string]string,
 	error) {
-	staff, err := q.Hub.Nodes.Staff(ctx)
+	staff, err := q.Nodes.Staff(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func noNode(ctx context.Context, q Stores, hosts *stock.Store, task string) (map
 		if err != nil {
 			return nil, web.Refusal(web.Mistakes("query.task", err))
 		}
-		t, err := q.Read.Tasks.Task(ctx, id)
+		t, err := q.Tasks.Task(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -44,9 +44,10 @@ func noNode(ctx context.Context, q Stores, hosts *stock.Store, task string) (map
 	return out, nil
 }
 
-// unstaffed says in health which zones have no node; empty: none that should have one.
-func (s wellbeing) unstaffed(ctx context.Context) string {
-	missing, err := noNode(ctx, s.queue, s.stock, "")
+// unstaffed returns the sentence of health about zones without a node; empty if all that need one
+// have one.
+func (s Health) unstaffed(ctx context.Context) string {
+	missing, err := noNode(ctx, s.Queue, s.Stock, "")
 	if err != nil {
 		return "" // Redis that is away is said already
 	}

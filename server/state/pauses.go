@@ -1,4 +1,4 @@
-package server
+package state
 
 import (
 	"context"
@@ -20,21 +20,22 @@ type (
 	pausesOutput struct{ Body api.PauseList }
 )
 
-// pauseRoutes shows what stands still.
-type pauseRoutes struct {
-	queue  Stores
-	stock  *stock.Store
-	agreed *agreement
+// PauseRoutes lists the pauses and the halt.
+type PauseRoutes struct {
+	Queue  Queue
+	Stock  *stock.Store
+	Agreed *Agreement
 }
 
-func (s pauseRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s PauseRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/pauses", "Show what stands still by order"), s.pauses)
 }
 
-func (s pauseRoutes) pauses(ctx context.Context, in *pausesInput) (*pausesOutput, error) {
+func (s PauseRoutes) pauses(ctx context.Context, in *pausesInput) (*pausesOutput, error) {
 	list, err := s.standing(ctx, in)
 	if err == nil {
-		list.NoNode, err = noNode(ctx, s.queue, s.stock, in.Task)
+		list.NoNode, err = noNode(ctx, s.Queue, s.Stock, in.Task)
 	}
 	if err != nil {
 		return nil, web.Problem(err)
@@ -42,19 +43,19 @@ func (s pauseRoutes) pauses(ctx context.Context, in *pausesInput) (*pausesOutput
 	return &pausesOutput{list}, nil
 }
 
-// all lists everything that stands still by order of an operator, with the tasks.
-func (s pauseRoutes) all(ctx context.Context) (api.PauseList, error) {
+// All lists everything that is paused by order of an operator, with the tasks.
+func (s PauseRoutes) All(ctx context.Context) (api.PauseList, error) {
 	return s.standing(ctx, &pausesInput{Tasks: true})
 }
 
-// pausedTasks is how many of the newest tasks are looked at for paused ones.
+// pausedTasks bounds the newest tasks among which standing looks for paused ones.
 const pausedTasks = 100
 
-// standing is what stands still by order of an operator.
-func (s pauseRoutes) standing(ctx context.Context, in *pausesInput) (api.PauseList, error) {
+// standing lists everything that is paused by order of an operator.
+func (s PauseRoutes) standing(ctx context.Context, in *pausesInput) (api.PauseList, error) {
 	out := api.PauseList{Tasks: map[jobs.TaskID]string{}, NoNode: map[string]string{}}
 	var err error
-	if out.Pauses, err = s.queue.Orders.Halts.Pauses(ctx); err != nil {
+	if out.Pauses, err = s.Queue.Halts.Pauses(ctx); err != nil {
 		return out, err
 	}
 	if out.Zones == nil {
@@ -66,16 +67,16 @@ func (s pauseRoutes) standing(ctx context.Context, in *pausesInput) (api.PauseLi
 	if in.Task != "" {
 		return out, s.concern(ctx, in.Task, &out)
 	}
-	if out.History, err = awayHistory(ctx, s.queue, s.agreed.history); err != nil {
+	if out.History, err = Away(ctx, s.Queue, s.Agreed.History); err != nil {
 		return out, err
 	}
-	if out.Lost, err = s.agreed.note(ctx); err != nil {
+	if out.Lost, err = s.Agreed.note(ctx); err != nil {
 		return out, err
 	}
 	if !in.Tasks {
 		return out, nil
 	}
-	list, err := s.queue.Read.Tasks.Tasks(ctx, pausedTasks)
+	list, err := s.Queue.Tasks.Tasks(ctx, pausedTasks)
 	for _, t := range list {
 		if t.Paused != "" && t.State != jobs.TaskEnded {
 			out.Tasks[t.Task] = t.Paused
@@ -87,13 +88,13 @@ func (s pauseRoutes) standing(ctx context.Context, in *pausesInput) (api.PauseLi
 	return out, err
 }
 
-// concern leaves of the pauses those that keep jobs of a task from starting.
-func (s pauseRoutes) concern(ctx context.Context, task string, out *api.PauseList) error {
+// concern removes the pauses that keep no job of a task from starting.
+func (s PauseRoutes) concern(ctx context.Context, task string, out *api.PauseList) error {
 	id, err := jobs.ParseTaskID(task)
 	if err != nil {
 		return web.Refusal(web.Mistakes("query.task", err))
 	}
-	t, err := s.queue.Read.Tasks.Task(ctx, id)
+	t, err := s.Queue.Tasks.Task(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (s pauseRoutes) concern(ctx context.Context, task string, out *api.PauseLis
 		return nil
 	}
 	of := map[string]bool{}
-	err = s.queue.Read.Jobs.EachJob(ctx, id, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
+	err = s.Queue.Jobs.EachJob(ctx, id, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if j.State != jobs.Ended {
 				of[s.customer(j.Host)] = true
@@ -128,9 +129,9 @@ func (s pauseRoutes) concern(ctx context.Context, task string, out *api.PauseLis
 	return err
 }
 
-// customer is whose host it is, empty if nobody's or not in the inventory.
-func (s pauseRoutes) customer(host string) string {
-	if st := s.stock.Now(); st != nil {
+// customer returns the customer of a host; empty if it has none or is not in the inventory.
+func (s PauseRoutes) customer(host string) string {
+	if st := s.Stock.Now(); st != nil {
 		if h, ok := st.Host(host); ok {
 			return h.Customer
 		}

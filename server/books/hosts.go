@@ -1,4 +1,4 @@
-package server
+package books
 
 import (
 	"context"
@@ -30,14 +30,15 @@ type (
 	hostOutput struct{ Body api.HostInfo }
 )
 
-// stockRoutes shows the hosts of the inventory.
-type stockRoutes struct {
-	stock *stock.Store
-	look  *stock.Looker
-	waits Waits
+// HostRoutes shows the hosts of the inventory.
+type HostRoutes struct {
+	Stock *stock.Store
+	Look  *stock.Looker
+	Waits Work
 }
 
-func (s stockRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s HostRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/hosts", "List hosts"), s.hosts)
 	huma.Register(api, web.Get("/v1/hosts/{host}", "Show a host"), s.host)
 	query := web.Post("/v1/hosts/query", "List hosts, by a long selector")
@@ -46,17 +47,17 @@ func (s stockRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/inventory", "Show the inventory in force"), s.inventory)
 }
 
-func (s stockRoutes) hosts(ctx context.Context, in *hostsInput) (*hostsOutput, error) {
+func (s HostRoutes) hosts(ctx context.Context, in *hostsInput) (*hostsOutput, error) {
 	return s.listHosts(ctx, api.HostQuery(*in), "query.on")
 }
 
-func (s stockRoutes) queryHosts(ctx context.Context, in *hostQueryInput) (*hostsOutput, error) {
+func (s HostRoutes) queryHosts(ctx context.Context, in *hostQueryInput) (*hostsOutput, error) {
 	return s.listHosts(ctx, in.Body, "body.on")
 }
 
-func (s stockRoutes) listHosts(ctx context.Context, q api.HostQuery, where string) (*hostsOutput,
+func (s HostRoutes) listHosts(ctx context.Context, q api.HostQuery, where string) (*hostsOutput,
 	error) {
-	v, err := s.look.Scene(ctx, q.On)
+	v, err := s.Look.Scene(ctx, q.On)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -76,11 +77,11 @@ func (s stockRoutes) listHosts(ctx context.Context, q api.HostQuery, where strin
 		return nil, web.Refusal(web.Mistakes(where, err))
 	}
 	out := &hostsOutput{page(v, q, picked)}
-	out.Body.Unfenced, err = s.look.Unfenced(ctx, v.Stock, out.Body.Hosts)
+	out.Body.Unfenced, err = s.Look.Unfenced(ctx, v.Stock, out.Body.Hosts)
 	return out, web.Problem(err)
 }
 
-// page is the part of the picked hosts that a query asks for.
+// page returns the part of the picked hosts that a query asks for.
 func page(v stock.Scene, q api.HostQuery, picked fleet.Picked) api.HostList {
 	l := api.HostList{Version: v.Version, Total: len(picked.Hosts), LeftOut: stock.LeftOut(picked)}
 	byName := func(h fleet.Host, name string) int { return strings.Compare(h.Name, name) }
@@ -108,8 +109,8 @@ func page(v stock.Scene, q api.HostQuery, picked fleet.Picked) api.HostList {
 	return l
 }
 
-func (s stockRoutes) host(ctx context.Context, in *hostInput) (*hostOutput, error) {
-	v, err := s.look.Scene(ctx, "")
+func (s HostRoutes) host(ctx context.Context, in *hostInput) (*hostOutput, error) {
+	v, err := s.Look.Scene(ctx, "")
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -129,17 +130,17 @@ func (s stockRoutes) host(ctx context.Context, in *hostInput) (*hostOutput, erro
 	if d, drained := v.Drained[h.Name]; drained {
 		out.Body.IsDrained, out.Body.Drained = true, &d
 	}
-	unfenced, err := s.look.Unfenced(ctx, v.Stock, []fleet.Host{h})
+	unfenced, err := s.Look.Unfenced(ctx, v.Stock, []fleet.Host{h})
 	if err != nil {
 		return nil, web.Problem(err)
 	}
 	out.Body.Unfenced = unfenced[h.Name]
-	out.Body.HostWork, err = s.waits.HostWork(ctx, h.Zone, h.Name, stock.TasksLooked)
+	out.Body.HostWork, err = s.Waits.HostWork(ctx, h.Zone, h.Name, stock.TasksLooked)
 	return out, web.Problem(err)
 }
 
-// hostsOn is which hosts a selector in a query picks, drained ones too.
-func (s stockRoutes) hostsOn(ctx context.Context, on string) ([]fleet.Host, error) {
+// HostsOn returns the hosts that a selector in a query picks, drained ones too.
+func (s HostRoutes) HostsOn(ctx context.Context, on string) ([]fleet.Host, error) {
 	out, err := s.listHosts(ctx, api.HostQuery{On: on, Drained: true}, "query.on")
 	if err != nil {
 		return nil, err

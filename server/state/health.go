@@ -1,4 +1,4 @@
-package server
+package state
 
 import (
 	"context"
@@ -25,30 +25,31 @@ type (
 	}
 )
 
-// wellbeing says whether the server can work, and what keeps work from starting.
-type wellbeing struct {
-	queue    Stores
-	stock    *stock.Store
-	history  *history.Store // nil: none
-	trouble  *historian.Trouble
-	agreed   *agreement
-	calendar *calendar.Calendar
-	who      func() string // the name of this server
-	version  string
+// Health says whether the server can work, and what keeps work from starting.
+type Health struct {
+	Queue    Queue
+	Stock    *stock.Store
+	History  *history.Store // nil: none
+	Trouble  *historian.Trouble
+	Agreed   *Agreement
+	Calendar *calendar.Calendar
+	Who      func() string // returns the name of this server
+	Version  string
 }
 
-func (s wellbeing) Routes(api huma.API) {
-	huma.Register(api, web.Get(healthPath, "Tell whether the server can work"), s.health)
+// Routes registers the routes of the resource.
+func (s Health) Routes(api huma.API) {
+	huma.Register(api, web.Get(web.HealthPath, "Tell whether the server can work"), s.health)
 }
 
-// health says whether the server can work. Strangers hear no more than that.
-func (s wellbeing) health(ctx context.Context, in *healthInput) (*healthOutput, error) {
-	out := &healthOutput{http.StatusOK, api.Health{Status: "ok", Redis: "ok", Version: s.version}}
-	if st := s.stock.Now(); st != nil {
+// health answers GET /v1/health. Strangers get one word.
+func (s Health) health(ctx context.Context, in *healthInput) (*healthOutput, error) {
+	out := &healthOutput{http.StatusOK, api.Health{Status: "ok", Redis: "ok", Version: s.Version}}
+	if st := s.Stock.Now(); st != nil {
 		out.Body.Inventory, out.Body.Hosts = st.Version, st.Len()
 	}
 	var wrong []string
-	err := s.queue.Conn.Writes(ctx)
+	err := s.Queue.Conn.Writes(ctx)
 	full := errors.Is(err, queue.ErrFull)
 	switch {
 	case full:
@@ -64,20 +65,20 @@ func (s wellbeing) health(ctx context.Context, in *healthInput) (*healthOutput, 
 			wrong = append(wrong, text)
 			out.Body.Doubt = true
 		}
-		if text := s.stock.Complaint(); text != "" {
+		if text := s.Stock.Complaint(); text != "" {
 			wrong = append(wrong, text)
 		}
 		if text := s.unstaffed(ctx); text != "" {
 			wrong = append(wrong, text)
 		}
-		for _, stops := range []string{s.agreed.lost(ctx), s.owing(ctx)} {
+		for _, stops := range []string{s.Agreed.lost(ctx), s.owing(ctx)} {
 			if stops != "" {
 				wrong, out.Body.Stopped = append(wrong, stops), true
 			}
 		}
-		// Redis that is away is said already, and what this server itself tried is newer.
-		a, _ := awayHistory(ctx, s.queue, s.history)
-		if text := s.trouble.Words(); text != "" && out.Status == http.StatusOK {
+		// Another line says that Redis is away; the own tries of this server are newer.
+		a, _ := Away(ctx, s.Queue, s.History)
+		if text := s.Trouble.Words(); text != "" && out.Status == http.StatusOK {
 			wrong = append(wrong, "history is not written: "+text)
 		} else if a != nil {
 			wrong = append(wrong, a.Words())
@@ -92,20 +93,20 @@ func (s wellbeing) health(ctx context.Context, in *healthInput) (*healthOutput, 
 	return out, nil
 }
 
-// owing says, for people, which zone waits for history; empty: none does.
-func (s wellbeing) owing(ctx context.Context) string {
-	zones, err := s.queue.Conn.Zones(ctx)
+// owing names a zone that waits for history; empty if there is none.
+func (s Health) owing(ctx context.Context) string {
+	zones, err := s.Queue.Conn.Zones(ctx)
 	if err != nil {
 		return "" // that Redis cannot be used is said already
 	}
-	debts, _ := s.queue.Care.Debts.Debts(ctx, zones) // of those that can be read
+	debts, _ := s.Queue.Debts.Debts(ctx, zones) // of those that can be read
 	for _, d := range debts {
 		if d.Owed == "" {
 			continue
 		}
 		text := "nothing starts in zone " + d.Zone + " before history was asked what has ended: Redis " +
 			"may have forgotten it"
-		if s.history == nil {
+		if s.History == nil {
 			text += "; this server keeps no history"
 		}
 		return text + ". To start without: `muster nodes thaw --zone " + d.Zone + " --reason …`"

@@ -1,4 +1,4 @@
-package server
+package books
 
 import (
 	"context"
@@ -19,25 +19,26 @@ type (
 	runbooksOutput struct{ Body api.RunbookList }
 )
 
-// runbookRoutes shows the runbooks.
-type runbookRoutes struct{ catalog func() *scripts.Catalog }
+// RunbookRoutes shows the runbooks.
+type RunbookRoutes struct{ Catalog func() *scripts.Catalog }
 
-func (s runbookRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s RunbookRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/runbooks", "List runbooks"), s.runbooks)
 	huma.Register(api, web.Get("/v1/runbooks/{runbook}", "Show a runbook"), s.runbook)
 }
 
-func (s runbookRoutes) runbooks(context.Context, *web.Nothing) (*runbooksOutput, error) {
+func (s RunbookRoutes) runbooks(context.Context, *web.Nothing) (*runbooksOutput, error) {
 	out := &runbooksOutput{api.RunbookList{Runbooks: []api.Runbook{}}}
-	for _, r := range s.catalog().All() {
+	for _, r := range s.Catalog().All() {
 		out.Body.Runbooks = append(out.Body.Runbooks, describe(r))
 	}
 	return out, nil
 }
 
 // runbook answers GET /v1/runbooks/{runbook}.
-func (s runbookRoutes) runbook(_ context.Context, in *runbookInput) (*runbookOutput, error) {
-	catalog := s.catalog()
+func (s RunbookRoutes) runbook(_ context.Context, in *runbookInput) (*runbookOutput, error) {
+	catalog := s.Catalog()
 	r, err := catalog.Lookup(in.Runbook)
 	if err != nil {
 		return nil, huma.Error404NotFound(err.Error())

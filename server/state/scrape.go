@@ -1,4 +1,4 @@
-package server
+package state
 
 import (
 	"context"
@@ -14,24 +14,24 @@ import (
 	"muster/server/historian"
 	"muster/server/metrics"
 	"muster/server/stock"
-	"muster/server/tasks"
 	"muster/server/web"
 )
 
 // scrapeTimeout bounds what a scrape waits for Redis.
 const scrapeTimeout = 3 * time.Second
 
-// scraper answers Prometheus.
-type scraper struct {
-	queue   Stores
-	stock   *stock.Store
-	history *history.Store // nil: none
-	trouble *historian.Trouble
-	streams *tasks.Streams
-	meters  *metrics.Meters
+// Scraper answers Prometheus.
+type Scraper struct {
+	Queue   Queue
+	Stock   *stock.Store
+	History *history.Store // nil: none
+	Trouble *historian.Trouble
+	Streams Streams
+	Meters  *metrics.Meters
 }
 
-func (s scraper) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s Scraper) Routes(api huma.API) {
 	huma.Register(api, web.Raw(web.Get("/metrics", "Metrics for Prometheus"),
 		"text/plain"),
 		func(context.Context, *web.Nothing) (*huma.StreamResponse, error) {
@@ -42,30 +42,30 @@ func (s scraper) Routes(api huma.API) {
 		})
 }
 
-// serveMetrics answers a scrape: the own counters, and what Redis says now.
-func (s scraper) serveMetrics(w http.ResponseWriter, r *http.Request) {
+// serveMetrics answers a scrape with the own counters and the present state of Redis.
+func (s Scraper) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), scrapeTimeout)
 	defer cancel()
-	now := metrics.State{Hosts: -1, Refused: s.stock.Refused(), Streams: s.streams.Open()}
-	if stock, err := s.stock.Get(); err == nil {
+	now := metrics.State{Hosts: -1, Refused: s.Stock.Refused(), Streams: s.Streams.Open()}
+	if stock, err := s.Stock.Get(); err == nil {
 		now.Hosts = stock.Len()
 	}
-	if s.history != nil {
+	if s.History != nil {
 		now.History = s.historyNow(ctx)
 	}
 	var err error
-	if now.Nodes, err = s.queue.Hub.Nodes.Nodes(ctx); err == nil {
+	if now.Nodes, err = s.Queue.Nodes.Nodes(ctx); err == nil {
 		now.NodesRead = true
-		now.Zones, err = zoneStates(ctx, s.queue)
+		now.Zones, err = zoneStates(ctx, s.Queue)
 	}
 	now.Up = err == nil
-	now.Writes = now.Up && s.queue.Conn.Writes(ctx) == nil
-	s.meters.Serve(w, r, now)
+	now.Writes = now.Up && s.Queue.Conn.Writes(ctx) == nil
+	s.Meters.Serve(w, r, now)
 }
 
-func (s scraper) historyNow(ctx context.Context) *metrics.History {
-	h := &metrics.History{Trouble: s.trouble.Words() != ""}
-	a, err := awayHistory(ctx, s.queue, s.history)
+func (s Scraper) historyNow(ctx context.Context) *metrics.History {
+	h := &metrics.History{Trouble: s.Trouble.Words() != ""}
+	a, err := Away(ctx, s.Queue, s.History)
 	if h.Known, h.Away = err == nil, a != nil; a != nil {
 		h.Backlog = map[string]float64{}
 		for _, u := range a.Streams {
@@ -77,15 +77,15 @@ func (s scraper) historyNow(ctx context.Context) *metrics.History {
 
 // zoneStates reads all zones, at the cost of a few calls each. A zone in which somebody else has
 // written does not hide the others.
-func zoneStates(ctx context.Context, q Stores) ([]metrics.Zone, error) {
+func zoneStates(ctx context.Context, q Queue) ([]metrics.Zone, error) {
 	zones, err := q.Conn.Zones(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []metrics.Zone
 	for _, zone := range zones {
-		d, depthErr := q.Read.Zones.Depth(ctx, zone)
-		ends, endsErr := q.Read.Zones.Ends(ctx, zone)
+		d, depthErr := q.Zones.Depth(ctx, zone)
+		ends, endsErr := q.Zones.Ends(ctx, zone)
 		err := errors.Join(depthErr, endsErr)
 		spoiled := queue.Spoiled(err)
 		if err != nil && !spoiled {

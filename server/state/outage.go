@@ -1,4 +1,4 @@
-package server
+package state
 
 import (
 	"context"
@@ -14,7 +14,7 @@ type Backlogs interface {
 	Backlogs(ctx context.Context) ([]care.Backlog, error)
 }
 
-// unstored returns how much of each stream is not stored.
+// unstored returns the part of each stream that history does not have.
 func unstored(a jobs.HistoryAway, list []care.Backlog) []api.Unstored {
 	out := []api.Unstored{}
 	for _, b := range list {
@@ -28,16 +28,16 @@ func unstored(a jobs.HistoryAway, list []care.Backlog) []api.Unstored {
 	return out
 }
 
-// awayHistory returns nil while history is written, by the last word of the historian.
-func awayHistory(ctx context.Context, q Stores, h *history.Store) (*api.AwayHistory, error) {
+// Away returns the outage of history, by the last word of the historian; nil if there is none.
+func Away(ctx context.Context, q Queue, h *history.Store) (*api.AwayHistory, error) {
 	if h == nil {
 		return nil, nil // nobody has to write it
 	}
-	a, err := q.Care.Outages.HistoryAway(ctx)
+	a, err := q.Outages.HistoryAway(ctx)
 	if err != nil || a.Since.IsZero() {
 		return nil, err
 	}
-	list, err := q.Care.Backlogs.Backlogs(ctx)
+	list, err := q.Backlogs.Backlogs(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package server
+package state
 
 import (
 	"context"
@@ -22,21 +22,22 @@ type (
 	queueOutput struct{ Body api.QueueInfo }
 )
 
-// nodeRoutes shows the nodes, and what waits in their zones.
-type nodeRoutes struct {
-	queue Stores
-	stock *stock.Store
-	why   *waits.Reader
-	log   hclog.Logger
+// NodeRoutes shows the nodes, and the queues of zones.
+type NodeRoutes struct {
+	Queue Queue
+	Stock *stock.Store
+	Why   *waits.Reader
+	Log   hclog.Logger
 }
 
-func (s nodeRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s NodeRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/nodes", "List nodes"), s.nodes)
 	huma.Register(api, web.Get("/v1/queue", "Show what waits in each zone"), s.depths)
 }
 
-func (s nodeRoutes) nodes(ctx context.Context, _ *web.Nothing) (*nodesOutput, error) {
-	list, err := s.queue.Hub.Nodes.Nodes(ctx)
+func (s NodeRoutes) nodes(ctx context.Context, _ *web.Nothing) (*nodesOutput, error) {
+	list, err := s.Queue.Nodes.Nodes(ctx)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -59,12 +60,12 @@ func (s nodeRoutes) nodes(ctx context.Context, _ *web.Nothing) (*nodesOutput, er
 	return &nodesOutput{api.NodeList{Nodes: list, Duties: s.dutyList(ctx)}}, nil
 }
 
-func (s nodeRoutes) depths(ctx context.Context, _ *web.Nothing) (*queueOutput, error) {
-	zones, err := s.queue.Conn.Zones(ctx)
+func (s NodeRoutes) depths(ctx context.Context, _ *web.Nothing) (*queueOutput, error) {
+	zones, err := s.Queue.Conn.Zones(ctx)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
-	missing, unknown := noNode(ctx, s.queue, s.stock, "")
+	missing, unknown := noNode(ctx, s.Queue, s.Stock, "")
 	if unknown != nil && !queue.Spoiled(unknown) {
 		return nil, web.Problem(unknown)
 	}
@@ -86,14 +87,14 @@ func (s nodeRoutes) depths(ctx context.Context, _ *web.Nothing) (*queueOutput, e
 	return out, nil
 }
 
-// zone reads what waits in a zone.
-func (s nodeRoutes) zone(ctx context.Context, zone string) (api.Zone, error) {
-	d, err := s.queue.Read.Zones.Depth(ctx, zone)
+// zone reads the queue of a zone.
+func (s NodeRoutes) zone(ctx context.Context, zone string) (api.Zone, error) {
+	d, err := s.Queue.Zones.Depth(ctx, zone)
 	if err != nil {
 		return api.Zone{}, err
 	}
 	z := zoneOf(d)
-	z.Deferred, err = s.why.Deferrals(ctx, zone)
+	z.Deferred, err = s.Why.Deferrals(ctx, zone)
 	return z, err
 }
 
@@ -103,12 +104,12 @@ func zoneOf(d read.Depth) api.Zone {
 		Paused: d.Paused, Sharing: d.Sharing}
 }
 
-// dutyList is who has which duty. It is a hint for people, so that it cannot be
-// read is not worth a refusal.
-func (s nodeRoutes) dutyList(ctx context.Context) []jobs.Duty {
-	list, err := s.queue.Hub.Duties.Leaders(ctx)
+// dutyList returns the duties with their servers. It is a hint for people: an error of Redis leaves
+// it empty.
+func (s NodeRoutes) dutyList(ctx context.Context) []jobs.Duty {
+	list, err := s.Queue.Duties.Leaders(ctx)
 	if err != nil {
-		s.log.Debug("duties cannot be listed", "error", err)
+		s.Log.Debug("duties cannot be listed", "error", err)
 	}
 	return slices.Concat([]jobs.Duty{}, list)
 }

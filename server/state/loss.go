@@ -1,4 +1,4 @@
-package server
+package state
 
 import (
 	"context"
@@ -9,23 +9,23 @@ import (
 	"muster/server/web"
 )
 
-// note says what Redis has lost of what was agreed; empty: nothing. It compares with history
-// itself, because the duty that does may be two seconds behind. A history that is away, or that
-// nobody keeps, stops nobody.
-func (a *agreement) note(ctx context.Context) (string, error) {
-	state, err := a.kept.AgreedState(ctx)
+// note names the agreements that Redis has lost; empty if it has all. It compares with history
+// itself, because the duty that compares may be two seconds behind. It returns an empty text, too,
+// while history is away, or if there is none.
+func (a *Agreement) note(ctx context.Context) (string, error) {
+	state, err := a.Kept.AgreedState(ctx)
 	if err != nil {
 		return "", err
 	}
 	var asked agreed.History
-	if a.history != nil {
-		asked = a.history
+	if a.History != nil {
+		asked = a.History
 	}
 	return agreed.Compare(ctx, state.Parts, state.Lost, asked).Note, nil
 }
 
-// whole returns an error if Redis has lost something of what was agreed.
-func (a *agreement) whole(ctx context.Context) error {
+// Whole returns an error if Redis has lost something of what was agreed.
+func (a *Agreement) Whole(ctx context.Context) error {
 	note, err := a.note(ctx)
 	switch {
 	case err != nil:

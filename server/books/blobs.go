@@ -1,4 +1,4 @@
-package server
+package books
 
 import (
 	"context"
@@ -44,7 +44,7 @@ type (
 // Sent is part of the input of a route that reads its body piece by piece.
 type Sent struct{ body io.Reader }
 
-// Resolve finds the body. Each piece of it has the time that others have for the whole.
+// Resolve finds the body. Each piece of it has the time that other bodies have for the whole.
 func (b *Sent) Resolve(ctx huma.Context) []error {
 	r, w := humago.Unwrap(ctx)
 	b.body = slowBody{r.Body, http.NewResponseController(w)}
@@ -66,14 +66,16 @@ func (b slowBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// blobRoutes answers what is asked about contents that are too large for a task.
-type blobRoutes struct {
-	contents Contents
-	max      int64 // bytes of all
-	log      hclog.Logger
+// BlobRoutes stores, shows and removes contents that are too large for a task.
+type BlobRoutes struct {
+	Store BlobStore
+	Care  BlobCare
+	Max   int64 // bytes of all
+	Log   hclog.Logger
 }
 
-func (s blobRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s BlobRoutes) Routes(api huma.API) {
 	const path = "/v1/blobs/{sum}"
 	put := web.Operation(http.MethodPut, path, "Store a content, which is the body")
 	put.Errors = append(put.Errors, http.StatusConflict)
@@ -86,7 +88,7 @@ func (s blobRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Delete(path, "Remove a stored content"), s.removeBlob)
 }
 
-func (s blobRoutes) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutput, error) {
+func (s BlobRoutes) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutput, error) {
 	name, _, err := web.Operator(in.Caller(), "", in.User)
 	wrong := web.Mistakes("header.X-Muster-User", err)
 	sum, err := checkSum(in.Sum)
@@ -94,37 +96,36 @@ func (s blobRoutes) putBlob(ctx context.Context, in *putBlobInput) (*putBlobOutp
 		return nil, web.Refusal(wrong)
 	}
 	blob := jobs.Blob{SHA256: sum, Size: in.Size, Name: in.Name, By: name}
-	b, err := s.contents.Store.PutBlob(ctx, blob,
-		s.max, in.body)
+	b, err := s.Store.PutBlob(ctx, blob,
+		s.Max, in.body)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
-	s.log.Info("blob stored", "sha256", sum, "bytes", b.Size, "name", b.Name, "by", b.By)
+	s.Log.Info("blob stored", "sha256", sum, "bytes", b.Size, "name", b.Name, "by", b.By)
 	return &putBlobOutput{b}, nil
 }
 
 func checkSum(text string) (string, error) { return scripts.ParseBlob(scripts.BlobName(text)) }
 
-func (s blobRoutes) blobs(ctx context.Context, _ *web.Nothing) (*blobsOutput, error) {
-	list, err := s.contents.Store.Blobs(ctx)
+func (s BlobRoutes) blobs(ctx context.Context, _ *web.Nothing) (*blobsOutput, error) {
+	list, err := s.Store.Blobs(ctx)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
-	out := &blobsOutput{api.BlobList{Blobs: list, Max: s.max}}
+	out := &blobsOutput{api.BlobList{Blobs: list, Max: s.Max}}
 	for _, b := range list {
 		out.Body.Size += b.Size
 	}
 	return out, nil
 }
 
-// blob answers with a content as it is read. When it turns out to be damaged the answer
-// ends too soon.
-func (s blobRoutes) blob(ctx context.Context, in *blobInput) (*huma.StreamResponse, error) {
+// blob answers with a content while it reads it. The answer to a damaged content ends too soon.
+func (s BlobRoutes) blob(ctx context.Context, in *blobInput) (*huma.StreamResponse, error) {
 	sum, err := checkSum(in.Sum)
 	if err != nil {
 		return nil, web.Refusal(web.Mistakes("path.sum", err))
 	}
-	b, err := s.contents.Store.Blob(ctx, sum)
+	b, err := s.Store.Blob(ctx, sum)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -133,15 +134,15 @@ func (s blobRoutes) blob(ctx context.Context, in *blobInput) (*huma.StreamRespon
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set("Content-Length", strconv.FormatInt(b.Size, 10))
 		to := &lastKept{to: slowWriter{w, http.NewResponseController(w)}, left: b.Size}
-		if err := s.contents.Store.ReadBlob(ctx.Context(), sum, to); err != nil {
-			s.log.Warn("blob not sent", "sha256", sum, "error", err)
+		if err := s.Store.ReadBlob(ctx.Context(), sum, to); err != nil {
+			s.Log.Warn("blob not sent", "sha256", sum, "error", err)
 			return
 		}
 		_ = to.flush() // a client that does not read it has gone
 	}}, nil
 }
 
-// slowWriter gives each piece the time that others have for the whole.
+// slowWriter gives each piece the time that other answers have for the whole.
 type slowWriter struct {
 	io.Writer
 	conn *http.ResponseController
@@ -155,8 +156,8 @@ func (s slowWriter) Write(p []byte) (int, error) {
 	return s.Writer.Write(p)
 }
 
-// lastKept holds the last byte back until flush: so nobody takes a content for whole
-// that was not found right.
+// lastKept holds the last byte back until flush, so that nobody takes a damaged content for a whole
+// one.
 type lastKept struct {
 	to   io.Writer
 	left int64
@@ -180,14 +181,14 @@ func (l *lastKept) flush() error {
 	return err
 }
 
-func (s blobRoutes) removeBlob(ctx context.Context, in *removeBlobInput) (*struct{}, error) {
+func (s BlobRoutes) removeBlob(ctx context.Context, in *removeBlobInput) (*struct{}, error) {
 	sum, err := checkSum(in.Sum)
 	if err != nil {
 		return nil, web.Refusal(web.Mistakes("path.sum", err))
 	}
-	if err := s.contents.Care.RemoveBlob(ctx, sum, in.Force); err != nil {
+	if err := s.Care.RemoveBlob(ctx, sum, in.Force); err != nil {
 		return nil, web.Problem(err)
 	}
-	in.Note(s.log, "blob removed", "sha256", sum, "force", in.Force)
+	in.Note(s.Log, "blob removed", "sha256", sum, "force", in.Force)
 	return nil, nil
 }

@@ -1,4 +1,4 @@
-package server
+package books
 
 import (
 	"context"
@@ -30,13 +30,14 @@ type (
 	}
 )
 
-// tokenRoutes makes, lists and removes tokens.
-type tokenRoutes struct {
-	kept Tokens
-	log  hclog.Logger
+// TokenRoutes makes, lists and removes tokens.
+type TokenRoutes struct {
+	Kept Tokens
+	Log  hclog.Logger
 }
 
-func (s tokenRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s TokenRoutes) Routes(api huma.API) {
 	add := web.Post("/v1/tokens", "Make a token")
 	add.DefaultStatus = http.StatusCreated
 	huma.Register(api, add, s.addToken)
@@ -44,30 +45,30 @@ func (s tokenRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Delete("/v1/tokens/{name}", "Remove a token"), s.removeToken)
 }
 
-// tokenPrefix lets people and scanners recognise a token that was left lying
-// around.
+// tokenPrefix lets people and scanners recognise a lost token.
 const tokenPrefix = "muster_"
 
-// tokenBytes of chance cannot be guessed; so a plain hash of them can be kept.
+// tokenBytes is the number of random bytes in a token. Nobody can guess so many, so a plain hash of
+// them can be kept.
 const tokenBytes = 32
 
-// addToken makes a token. Whoever gets here is at this machine, or has a token.
-func (s tokenRoutes) addToken(ctx context.Context, in *tokenInput) (*tokenOutput, error) {
+// addToken makes a token. The guard lets in only users of this machine and owners of a token.
+func (s TokenRoutes) addToken(ctx context.Context, in *tokenInput) (*tokenOutput, error) {
 	if err := fleet.CheckName(in.Body.Name); err != nil {
 		return nil, web.Refusal(web.Mistakes("body.name", err))
 	}
 	chance := make([]byte, tokenBytes)
 	rand.Read(chance) // never fails
 	secret := tokenPrefix + base64.RawURLEncoding.EncodeToString(chance)
-	if err := s.kept.CreateToken(ctx, in.Body.Name, secret); err != nil {
+	if err := s.Kept.CreateToken(ctx, in.Body.Name, secret); err != nil {
 		return nil, web.Problem(err)
 	}
-	in.Note(s.log, "token created", "name", in.Body.Name)
+	in.Note(s.Log, "token created", "name", in.Body.Name)
 	return &tokenOutput{api.TokenAnswer{Name: in.Body.Name, Token: secret}}, nil
 }
 
-func (s tokenRoutes) tokens(ctx context.Context, _ *web.Nothing) (*tokensOutput, error) {
-	list, err := s.kept.Tokens(ctx)
+func (s TokenRoutes) tokens(ctx context.Context, _ *web.Nothing) (*tokensOutput, error) {
+	list, err := s.Kept.Tokens(ctx)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -78,8 +79,8 @@ func (s tokenRoutes) tokens(ctx context.Context, _ *web.Nothing) (*tokensOutput,
 	return out, nil
 }
 
-func (s tokenRoutes) removeToken(ctx context.Context, in *tokenName) (*struct{}, error) {
-	err := s.kept.RemoveToken(ctx, in.Name)
+func (s TokenRoutes) removeToken(ctx context.Context, in *tokenName) (*struct{}, error) {
+	err := s.Kept.RemoveToken(ctx, in.Name)
 	if errors.Is(err, queue.ErrNotFound) {
 		return nil, huma.Error404NotFound(fmt.Sprintf("there is no token %q; `muster token ls` "+
 			"lists them", web.Clip(in.Name)))
@@ -87,6 +88,6 @@ func (s tokenRoutes) removeToken(ctx context.Context, in *tokenName) (*struct{},
 	if err != nil {
 		return nil, web.Problem(err)
 	}
-	in.Note(s.log, "token removed", "name", in.Name)
+	in.Note(s.Log, "token removed", "name", in.Name)
 	return nil, nil
 }

@@ -1,4 +1,4 @@
-package server
+package books
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 type inventoryOutput struct{ Body api.PublishedInventory }
 
 // inventory answers with the inventory in force.
-func (s stockRoutes) inventory(context.Context, *web.Nothing) (*inventoryOutput, error) {
-	now, err := s.stock.Get()
+func (s HostRoutes) inventory(context.Context, *web.Nothing) (*inventoryOutput, error) {
+	now, err := s.Stock.Get()
 	if err != nil {
 		return nil, web.Refusal(web.Mistakes("path", err))
 	}

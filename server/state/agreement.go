@@ -1,4 +1,4 @@
-package server
+package state
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"muster/server/web"
 )
 
-// AgreedKept is what Redis has of what people have agreed, and how it gets that back.
+// AgreedKept reads and restores the agreements that Redis has.
 type AgreedKept interface {
 	AgreedState(ctx context.Context) (hub.AgreedState, error)
 	AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, error)
@@ -27,16 +27,17 @@ type AgreedKept interface {
 	RestoreAgreed(ctx context.Context, parts []jobs.AgreedPart, note string) error
 }
 
-// agreement compares what Redis has of what was agreed with the copy that history keeps.
-type agreement struct {
-	kept    AgreedKept
-	history *history.Store // nil: none
-	log     hclog.Logger
-	now     func() time.Time
+// Agreement compares the agreements that Redis has with the copy that history keeps.
+type Agreement struct {
+	Kept    AgreedKept
+	History *history.Store // nil: none
+	Log     hclog.Logger
+	Now     func() time.Time
 	seen    atomic.Bool // Redis was compared with history since this server started
 }
 
-func (a *agreement) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (a *Agreement) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/agreed", "Show what history keeps of what was agreed"), a.report)
 	huma.Register(api, web.Post("/v1/agreed/restore",
 		"Put back what Redis has lost of what was agreed"), a.restore)
@@ -44,20 +45,20 @@ func (a *agreement) Routes(api huma.API) {
 		"Go on without what Redis has lost of it"), a.forsake)
 }
 
-// errAgreedLost is the answer to who wants to begin something.
+// errAgreedLost is the answer to a request that would begin work.
 var errAgreedLost = errors.New("redis has lost what was agreed about times and schedules, and " +
 	"nothing starts: `muster restore --dry-run` shows what history can put back")
 
-// known refuses new work where Redis has lost what was agreed, or may have: an empty Redis
-// belongs to a new house, or to one of which history knows more.
-func (a *agreement) known(ctx context.Context) error {
-	state, err := a.kept.AgreedState(ctx)
+// Known refuses new work if Redis has lost agreements, or may have: an empty Redis belongs to a new
+// house, or to one of which history knows more.
+func (a *Agreement) Known(ctx context.Context) error {
+	state, err := a.Kept.AgreedState(ctx)
 	if err != nil {
 		return web.Problem(err)
 	}
 	var asked agreed.History
-	if a.history != nil && !a.seen.Load() {
-		asked = a.history
+	if a.History != nil && !a.seen.Load() {
+		asked = a.History
 	}
 	switch l := agreed.Compare(ctx, state.Parts, state.Lost, asked); {
 	case l.Note != "":
@@ -65,7 +66,7 @@ func (a *agreement) known(ctx context.Context) error {
 	case l.Unasked != nil && l.Empty:
 		return web.Away("redis knows of nothing that was agreed about times, and history, which would " +
 			"know whether it has lost that, cannot be asked: " + l.Unasked.Error())
-	case l.Unasked == nil && a.history != nil:
+	case l.Unasked == nil && a.History != nil:
 		a.seen.Store(true)
 	} // Redis has what was agreed; a history that is away stops nobody
 	return nil
@@ -73,8 +74,8 @@ func (a *agreement) known(ctx context.Context) error {
 
 type agreedOutput struct{ Body api.AgreedReport }
 
-// report compares both.
-func (a *agreement) report(ctx context.Context, _ *web.Nothing) (*agreedOutput, error) {
+// report answers GET /v1/agreed.
+func (a *Agreement) report(ctx context.Context, _ *web.Nothing) (*agreedOutput, error) {
 	r, _, err := a.compare(ctx)
 	if err != nil {
 		return nil, err
@@ -82,23 +83,23 @@ func (a *agreement) report(ctx context.Context, _ *web.Nothing) (*agreedOutput, 
 	return &agreedOutput{r}, nil
 }
 
-func (a *agreement) compare(ctx context.Context) (r api.AgreedReport, back []jobs.AgreedPart,
+func (a *Agreement) compare(ctx context.Context) (r api.AgreedReport, back []jobs.AgreedPart,
 	err error) {
-	if a.history == nil {
+	if a.History == nil {
 		return r, nil, web.Problem(web.ErrNoHistory)
 	}
-	state, err := a.kept.AgreedState(ctx)
+	state, err := a.Kept.AgreedState(ctx)
 	if err != nil {
 		return r, nil, web.Problem(err)
 	}
-	kept, err := a.history.Agreed(ctx)
+	kept, err := a.History.Agreed(ctx)
 	if err != nil {
 		return r, nil, web.Problem(err)
 	}
 	gone := agreed.Lost(kept, state.Parts)
 	r = api.AgreedReport{Lost: state.Lost, Parts: []api.AgreedCopy{}}
 	for _, part := range jobs.AgreedParts() {
-		is, err := a.kept.AgreedPart(ctx, part)
+		is, err := a.Kept.AgreedPart(ctx, part)
 		if err != nil {
 			return r, nil, web.Problem(err)
 		}
@@ -112,11 +113,11 @@ func (a *agreement) compare(ctx context.Context) (r api.AgreedReport, back []job
 	return r, back, nil
 }
 
-// errNothingLost is the answer to who wants to restore what is there.
+// errNothingLost is the answer to a restore without a loss.
 var errNothingLost = huma.Error409Conflict("Redis has lost nothing that history keeps: there is " +
 	"nothing to restore")
 
-// agreedLoss is what an order about a loss is about.
+// agreedLoss is an order about a loss, with the comparison behind it.
 type agreedLoss struct {
 	web.Giver
 	report api.AgreedReport
@@ -124,7 +125,7 @@ type agreedLoss struct {
 }
 
 // lossOf reads such an order, and refuses it if nothing is lost.
-func (a *agreement) lossOf(ctx context.Context, in *web.Order, done string) (agreedLoss, error) {
+func (a *Agreement) lossOf(ctx context.Context, in *web.Order, done string) (agreedLoss, error) {
 	g, wrong := in.Reasoned(done)
 	if len(wrong) > 0 {
 		return agreedLoss{}, web.Refusal(wrong)
@@ -136,46 +137,46 @@ func (a *agreement) lossOf(ctx context.Context, in *web.Order, done string) (agr
 	return agreedLoss{g, r, back}, err
 }
 
-// restore puts back what Redis has lost.
-func (a *agreement) restore(ctx context.Context, in *web.Order) (*agreedOutput, error) {
+// restore puts the lost agreements back.
+func (a *Agreement) restore(ctx context.Context, in *web.Order) (*agreedOutput, error) {
 	loss, err := a.lossOf(ctx, in, "restored")
 	if err != nil {
 		return nil, err
 	}
-	if err := a.kept.RestoreAgreed(ctx, loss.back, loss.Note()); err != nil {
+	if err := a.Kept.RestoreAgreed(ctx, loss.back, loss.Note()); err != nil {
 		return nil, web.Problem(err)
 	}
-	web.LogOrder(a.log, "what was agreed is restored", loss.Giver, "parts", len(loss.back))
+	web.LogOrder(a.Log, "what was agreed is restored", loss.Giver, "parts", len(loss.back))
 	return &agreedOutput{loss.report}, nil
 }
 
-// forsake goes on with what Redis has: nothing comes back, and history keeps that from now on.
-func (a *agreement) forsake(ctx context.Context, in *web.Order) (*agreedOutput, error) {
+// forsake accepts the loss: nothing comes back, and history keeps the rest from now on.
+func (a *Agreement) forsake(ctx context.Context, in *web.Order) (*agreedOutput, error) {
 	loss, err := a.lossOf(ctx, in, "given up")
 	if err != nil {
 		return nil, err
 	}
 	var whole []jobs.AgreedPart
 	for i, part := range jobs.AgreedParts() {
-		p, err := a.kept.AgreedPart(ctx, part)
+		p, err := a.Kept.AgreedPart(ctx, part)
 		if err != nil {
 			return nil, web.Problem(err)
 		}
 		whole, loss.report.Parts[i].Comes = append(whole, p), false
 	}
-	if err := a.history.KeepAgreed(ctx, whole, a.now()); err != nil {
+	if err := a.History.KeepAgreed(ctx, whole, a.Now()); err != nil {
 		return nil, web.Problem(err)
 	}
-	if err := a.kept.RestoreAgreed(ctx, nil, loss.Note()); err != nil {
+	if err := a.Kept.RestoreAgreed(ctx, nil, loss.Note()); err != nil {
 		return nil, web.Problem(err)
 	}
-	web.LogOrder(a.log, "what was agreed and lost is given up", loss.Giver, "parts", len(loss.back))
+	web.LogOrder(a.Log, "what was agreed and lost is given up", loss.Giver, "parts", len(loss.back))
 	return &agreedOutput{loss.report}, nil
 }
 
-// lost says it in health; empty: nothing is lost.
-func (a *agreement) lost(ctx context.Context) string {
-	state, err := a.kept.AgreedState(ctx)
+// lost returns the sentence of health about a loss; empty if nothing is lost.
+func (a *Agreement) lost(ctx context.Context) string {
+	state, err := a.Kept.AgreedState(ctx)
 	if err != nil || state.Lost.Since.IsZero() {
 		return ""
 	}

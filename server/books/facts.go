@@ -1,4 +1,4 @@
-package server
+package books
 
 import (
 	"context"
@@ -24,17 +24,18 @@ type (
 	gatherOutput struct{ Body api.Gathered }
 )
 
-// factRoutes shows what hosts said of themselves, and keeps what a task gathered.
-type factRoutes struct {
-	kept    Facts
-	tasks   Tasks
-	duty    *duties.Facts
-	hostsOn func(ctx context.Context, selector string) ([]fleet.Host, error)
-	now     func() time.Time
-	stale   time.Duration
+// FactRoutes shows the facts of hosts, and keeps those that a task gathered.
+type FactRoutes struct {
+	Kept    Facts
+	Tasks   Tasks
+	Duty    *duties.Facts
+	HostsOn func(ctx context.Context, selector string) ([]fleet.Host, error)
+	Now     func() time.Time
+	Stale   time.Duration // the age from which facts count as old
 }
 
-func (s factRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s FactRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/facts",
 		"List what hosts said of themselves"),
 		s.facts)
@@ -43,12 +44,12 @@ func (s factRoutes) Routes(api huma.API) {
 }
 
 // facts answers GET /v1/facts.
-func (s factRoutes) facts(ctx context.Context, in *factsInput) (*factsOutput, error) {
-	hosts, err := s.hostsOn(ctx, in.On)
+func (s FactRoutes) facts(ctx context.Context, in *factsInput) (*factsOutput, error) {
+	hosts, err := s.HostsOn(ctx, in.On)
 	if err != nil {
 		return nil, err
 	}
-	all, _, err := s.kept.Facts(ctx)
+	all, _, err := s.Kept.Facts(ctx)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -60,21 +61,21 @@ func (s factRoutes) facts(ctx context.Context, in *factsInput) (*factsOutput, er
 			none = append(none, h.Name)
 			continue
 		}
-		age := s.now().Sub(f.At.Time)
+		age := s.Now().Sub(f.At.Time)
 		out.Body.Hosts = append(out.Body.Hosts, api.HostFacts{HostFacts: f,
-			Age: age.Seconds(), Stale: age > s.stale})
+			Age: age.Seconds(), Stale: age > s.Stale})
 	}
 	out.Body.None = fleet.Fold(none)
 	return out, nil
 }
 
 // gather answers POST /v1/tasks/{task}/facts.
-func (s factRoutes) gather(ctx context.Context, in *gatherInput) (*gatherOutput, error) {
+func (s FactRoutes) gather(ctx context.Context, in *gatherInput) (*gatherOutput, error) {
 	id, err := jobs.ParseTaskID(in.Task)
 	if err != nil {
 		return nil, web.Refusal(web.Mistakes("path.task", err))
 	}
-	t, err := s.tasks.Task(ctx, id)
+	t, err := s.Tasks.Task(ctx, id)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -83,7 +84,7 @@ func (s factRoutes) gather(ctx context.Context, in *gatherInput) (*gatherOutput,
 			id,
 			t.Runbook, duties.FactsRunbook)})
 	}
-	out, err := s.duty.Keep(ctx, t)
+	out, err := s.Duty.Keep(ctx, t)
 	if err != nil {
 		return nil, web.Problem(err)
 	}

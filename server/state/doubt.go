@@ -1,4 +1,4 @@
-package server
+package state
 
 import (
 	"context"
@@ -13,22 +13,22 @@ import (
 	"muster/windows"
 )
 
-// doubtOfTimes says who of the fleet does not know what is agreed about times, and so begins
-// nothing; empty: everybody knows.
-func (s wellbeing) doubtOfTimes(ctx context.Context) string {
+// doubtOfTimes names the nodes and servers that do not know the timetable, or read it otherwise;
+// empty if there are none.
+func (s Health) doubtOfTimes(ctx context.Context) string {
 	var all []string
-	if _, _, err := s.calendar.Kept(ctx); errors.Is(err, calendar.ErrUnread) {
+	if _, _, err := s.Calendar.Kept(ctx); errors.Is(err, calendar.ErrUnread) {
 		all = append(all, err.Error())
 	}
-	// Redis that is away is said already.
-	nodes, _ := s.queue.Hub.Nodes.Nodes(ctx)
+	// Another line of health says that Redis is away.
+	nodes, _ := s.Queue.Nodes.Nodes(ctx)
 	all = append(all, doubtsOf(nodes)...)
 	for _, n := range nodes {
 		if text := otherZones(n); text != "" {
 			all = append(all, "node "+n.ID+" has "+text)
 		}
 	}
-	others, _ := s.sayZones(ctx)
+	others, _ := s.SayZones(ctx)
 	for name, data := range others {
 		if data != windows.ZoneData {
 			all = append(all, fmt.Sprintf("server %s has time zone data %s, and this one %s: update the "+
@@ -39,12 +39,12 @@ func (s wellbeing) doubtOfTimes(ctx context.Context) string {
 	return strings.Join(all, "; ")
 }
 
-// sayZones tells the other servers which time zone data this one has, and learns theirs.
-func (s wellbeing) sayZones(ctx context.Context) (map[string]string, error) {
-	return s.queue.Hub.Times.Zones.SayZones(ctx, s.who(), windows.ZoneData)
+// SayZones tells the other servers which time zone data this one has, and learns theirs.
+func (s Health) SayZones(ctx context.Context) (map[string]string, error) {
+	return s.Queue.Zoning.SayZones(ctx, s.Who(), windows.ZoneData)
 }
 
-// doubtsOf are those of nodes.
+// doubtsOf returns a sentence for each node that does not know the timetable.
 func doubtsOf(nodes []jobs.Node) []string {
 	var all []string
 	for _, n := range nodes {
@@ -56,8 +56,9 @@ func doubtsOf(nodes []jobs.Node) []string {
 	return all
 }
 
-// otherZones says that a node goes by another time zone database than this server: where a
-// country has changed its clocks the two put a window at two times. Empty: it goes by the same.
+// otherZones says that a node has another time zone database than this server: if a country has
+// changed its clocks, the two put a window at two times. It returns an empty text if both have the
+// same.
 func otherZones(n jobs.Node) string {
 	if n.Clock.Zones == "" || n.Clock.Zones == windows.ZoneData {
 		return ""
