@@ -84,7 +84,7 @@ func TestWhatWasAgreedComesBackToARedisThatLostIt(t *testing.T) {
 	}
 }
 
-// Who wants nothing back goes on with an empty Redis.
+// An operator may accept the loss: work then begins with an empty Redis.
 func TestWhatWasLostMayBeGivenUp(t *testing.T) {
 	t.Parallel()
 	redis := redistest.StartServer(t)

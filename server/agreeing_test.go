@@ -12,7 +12,7 @@ import (
 	"muster/windows"
 )
 
-// Two customers have hosts at one site. What one of them approves opens no host of the other.
+// Two customers have hosts at one site. The approval of one opens no host of the other.
 func TestEachCustomerOfASiteApprovesForItself(t *testing.T) {
 	t.Parallel()
 	hosts := acme(2)

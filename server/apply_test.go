@@ -17,7 +17,7 @@ import (
 )
 
 // Two applied files about one customer at the same time: the last one won, and both were told
-// that all is well. Now who comes second is refused; who is about another customer is not.
+// that all is well. The server refuses the second one now, unless its files are of another customer.
 func TestOfTwoWhoApplyAtOnceTheSecondIsRefused(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{inventory: fixed(acme(1))})

@@ -32,7 +32,7 @@ func (w *world) agreed(text string) {
 	}
 }
 
-// dry is what a submit would come to.
+// dry returns the answer to a submit with --dry-run.
 func (w *world) dry(b api.Submit) (out api.Submitted) {
 	w.t.Helper()
 	b.DryRun = true
@@ -95,7 +95,7 @@ func TestASubmitOfWindowedWorkWaitsForItsWindow(t *testing.T) {
 			t.Errorf("%s is %s, due at %s: want %s", job.Host, job.State, job.Due, opens)
 		}
 	}
-	// What needs no window is not kept from it, unless it is asked for.
+	// A task that needs no window waits for none, unless the submit asks for it.
 	plain := api.Submit{Runbook: "exec", On: "vpn1", Args: map[string]string{"cmd": "id"}, As: "alice"}
 	if got := w.submit(plain); got.Windows != nil {
 		t.Errorf("got %+v", got.Windows)
@@ -222,7 +222,7 @@ func TestJobsFollowTheirChangedWindow(t *testing.T) {
 	}
 }
 
-// appointed is how many jobs got another appointment so far.
+// appointed returns the number of jobs that got another appointment so far.
 func (w *world) appointed() (n int) {
 	w.t.Helper()
 	for _, zone := range []string{"default", "eu"} {
@@ -239,7 +239,7 @@ func (w *world) appointed() (n int) {
 	return n
 }
 
-// What was deferred by a freeze comes back when that is lifted.
+// A lift brings the jobs back that a freeze has deferred.
 func TestALiftedFreezeBringsJobsBack(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})

@@ -11,8 +11,8 @@ import (
 	"muster/jobs"
 )
 
-// Whoever looks at a task, a job or the queue learns for which window jobs wait, whose it is,
-// when it opens and ends, and how many wait for it.
+// A task, a job and the queue name the window for which jobs wait, with its customer, its opening
+// and its end, and the number of jobs that wait.
 func TestWhatWaitsSaysForWhichWindow(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{runbooks: []string{firmware}})

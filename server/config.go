@@ -34,11 +34,10 @@ type Config struct {
 	// DefaultFactsStale.
 	FactsStale time.Duration
 
-	// HistoryKeep is how long history keeps what has ended; 0: for ever.
+	// HistoryKeep is the time for which history keeps jobs that have ended; 0: for ever.
 	HistoryKeep time.Duration
 
-	// Overload is what workers do about an overloaded queue, for plans; zero: the
-	// default.
+	// Overload has the limits of an overloaded queue, which plans need; zero: the default.
 	Overload jobs.Overload
 }
 
@@ -51,7 +50,7 @@ type Blobs struct {
 	Grace time.Duration // one is kept so long after it was last needed
 }
 
-// DefaultBlobs is what is used when nothing else is said.
+// DefaultBlobs returns the bounds for a configuration that names none.
 func DefaultBlobs() Blobs { return Blobs{Max: 512 << 20, Grace: 7 * 24 * time.Hour} }
 
 // The bounds of Blobs. A submit and a retry follow a put, and neither may find it gone.
@@ -78,7 +77,7 @@ func DefaultConfig() Config {
 
 const (
 	unixPrefix = "unix:"
-	// unixMax is what fits into the address of a unix socket on Linux.
+	// unixMax bounds the address of a unix socket on Linux.
 	unixMax = 107 // bytes
 )
 
@@ -129,7 +128,7 @@ func (c Config) checkKeys(tcp bool) error {
 	return errors.Join(errs...)
 }
 
-// place is where to listen.
+// A place is an address to listen at.
 type place struct{ network, address string }
 
 // places are all that Listen names, at least one.
@@ -171,9 +170,8 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// beyond tells whether others than this machine may reach an address. A name
-// may mean anything, but for localhost, which is looked at again when it is
-// known what it stands for.
+// beyond reports whether other machines may reach an address. A name may mean any address, except
+// for localhost, which the server checks again after it is resolved.
 func beyond(address string) bool {
 	host, _, _ := net.SplitHostPort(address)
 	return host != "localhost" && !isLoopback(host)

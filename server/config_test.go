@@ -156,7 +156,7 @@ func TestServerDoesNotStart(t *testing.T) {
 	if want := "inventory: " + errBroken.Error(); got != want {
 		t.Errorf("broken inventory: got %q, want %q", got, want)
 	}
-	// What the inventory says of itself is not said twice.
+	// The complaint of the inventory stands alone.
 	binary := filepath.Join(dir, "binary.yaml")
 	if err := os.WriteFile(binary, []byte("\x7fELF\x02\x01\x01\x00\x00"), 0o600); err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"muster/api"
 )
 
-// What ended while another server had the duty of counting, or none, is counted all the
-// same, and a server that begins later says no less.
+// Jobs that end while another server has the duty of counting, or none has, are counted all the
+// same, and a server that begins later has the same count.
 func TestEveryServerCountsAllThatEnded(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{inventory: fixed(hosts())})

@@ -47,7 +47,7 @@ func TestAnEstimateIsOfTheArgumentsToo(t *testing.T) {
 	}
 }
 
-// What a task was let into a window by may be forgotten when its hosts are to do it again.
+// The estimate that let a task into a window may be gone when somebody retries the task.
 func TestARetryThatNobodyKnowsAnyMoreCanBeToldHowLongItTakes(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
@@ -84,7 +84,7 @@ func TestARetryThatNobodyKnowsAnyMoreCanBeToldHowLongItTakes(t *testing.T) {
 	if res.StatusCode != http.StatusCreated || first.Windows == nil || first.Windows.Seconds != 12 {
 		t.Fatalf("%s %+v", res.Status, first.Windows)
 	}
-	// What was said of a task holds for its own retry.
+	// The --expect of a task holds for its own retry.
 	path := "/v1/tasks/" + string(first.Task)
 	if res := w.call("POST", path+"/cancel", api.CancelRequest{}, nil); res.StatusCode != 200 {
 		t.Fatal(res.Status)

@@ -39,13 +39,13 @@ func NewHistorian(s *Server) *historian.Historian {
 	return historian.New(historianNeeds(s), lastingTerm(1))
 }
 
-// AwayHistory is what people are told.
+// AwayHistory returns the outage of history as people read it.
 func (s *Server) AwayHistory(ctx context.Context) (*api.AwayHistory, error) {
 	return state.Away(ctx, stateOf(s.queue), s.history)
 }
 
 // Fix gives a server that does not run yet another clock, and the chance of its ids.
-// What is nil stays.
+// It leaves the ones that are nil.
 func (s *Server) Fix(now func() time.Time, chance func() uint16) {
 	if now != nil {
 		s.now = now
@@ -55,5 +55,5 @@ func (s *Server) Fix(now func() time.Time, chance func() uint16) {
 	}
 }
 
-// Streams is how many streams of events are open.
+// Streams returns the number of streams of events that are open.
 func (s *Server) Streams() int { return int(s.streams.Open()) }

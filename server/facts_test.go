@@ -114,7 +114,7 @@ func TestFactsAreOfThatRunbookOnly(t *testing.T) {
 	}
 }
 
-// Who keeps no record of attempts is said before work is asked for.
+// The list of hosts names those that keep no record of attempts, before somebody submits work.
 func TestUnfencedHostsAreShown(t *testing.T) {
 	t.Parallel()
 	list := hosts()

@@ -22,7 +22,7 @@ import (
 	"muster/windows"
 )
 
-// fate is what becomes of a call.
+// A fate is the way in which a call ends.
 type fate int
 
 const (
@@ -138,7 +138,7 @@ func (l *leader) park() {
 	}
 }
 
-// stage is what leaders play on.
+// A stage has the clock, the queue and the leaders of one run.
 type stage struct {
 	q       *queuetest.Queue
 	now     atomic.Int64

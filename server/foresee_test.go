@@ -97,7 +97,7 @@ func TestAPlanTellsHowManyFitIntoEachWindow(t *testing.T) {
 	}
 }
 
-// What the flags of a submit say of windows and freezes holds for its plan.
+// The flags of a submit about windows and freezes hold for its plan, too.
 func TestAPlanKnowsOfWindowsAndFreezesAsASubmitDoes(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{inventory: fixed(acme(40))})
@@ -190,7 +190,7 @@ func (w *world) learn(store *history.Store, i int, took time.Duration) {
 	}
 }
 
-// estimated tells how long exec takes on the hosts of acme, as the historian does.
+// estimated saves the time that exec takes on the hosts of acme, as the historian does.
 func (w *world) estimated(p50, p90 time.Duration, n int) {
 	w.t.Helper()
 	text := fmt.Sprintf(`{"p50_ns":%d,"p90_ns":%d,"n":%d}`, p50, p90, n)

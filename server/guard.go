@@ -92,7 +92,7 @@ func fromHere(r *http.Request) bool {
 	return err == nil && from.Addr().Unmap().IsLoopback()
 }
 
-// bearer reads the token of a request; sent tells whether there is any.
+// bearer reads the token of a request; sent reports whether there is any.
 func bearer(h http.Header) (secret string, sent bool, err error) {
 	values := h.Values("Authorization")
 	if len(values) == 0 {
@@ -107,7 +107,7 @@ func bearer(h http.Header) (secret string, sent bool, err error) {
 	return secret, true, nil
 }
 
-// denial is why somebody is kept out. Its reason is one of few words, for a metric.
+// A denial refuses a caller. Its reason is one of few words, for a metric.
 type denial struct {
 	error
 	reason string
@@ -132,8 +132,8 @@ func forbidden(reason, format string, args ...any) error {
 	return &denial{huma.Error403Forbidden(fmt.Sprintf(format, args...)), reason}
 }
 
-// checkHost is about requests over loopback without a token. They may come from a page of some
-// other site, in a browser on this machine, under a name that was made to mean 127.0.0.1.
+// checkHost refuses a request over loopback without a token, unless it names this machine: it may
+// come from a page of another site, in a browser here, under a name that resolves to 127.0.0.1.
 func checkHost(r *http.Request) error {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -155,7 +155,7 @@ func checkOrigin(r *http.Request) error {
 				"server's own pages", web.Clip(from))
 		}
 	}
-	// What follows lets pages of other origins read.
+	// Without the following check, pages of other origins could read.
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
 		return forbidden("foreign_page", "a page of another site may not call this")
 	}

@@ -50,8 +50,8 @@ func BenchmarkHistorian(b *testing.B) {
 	}
 }
 
-// cpu is how much of the processors this process had so far. On a machine that others
-// use it says more than the time that passed; what PostgreSQL and Redis need is not in it.
+// cpu returns the processor time of this process so far. On a machine with other work it says more
+// than the clock. The time of PostgreSQL and Redis is not in it.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -60,7 +60,7 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// drain stores all that is in the stream, and tells how many events that was.
+// drain stores all events of the stream, and returns their number.
 func (w *world) drain(b *testing.B, store *history.Store) int64 {
 	h := w.historian(store)
 	for {

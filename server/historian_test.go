@@ -223,7 +223,7 @@ func TestAStreamThatWasTrimmedTooEarlyIsNoticedCountedAndSaid(t *testing.T) {
 	if !strings.Contains(w.log.String(), "events were gone before history had them") {
 		t.Error("the log does not say so")
 	}
-	// What Redis still knows of the task fills the gap.
+	// The record of the task in Redis fills the gap.
 	waitFor(t, "all jobs", func() bool {
 		r, err := store.Report(t.Context(), second)
 		return err == nil && len(r.Jobs) == 40 && r.Task.Total == 40

@@ -64,7 +64,7 @@ func (k *keptOut) line() int {
 	return k.lines
 }
 
-// from is where a request comes from.
+// from returns the address from which a request comes.
 func from(r *http.Request) string {
 	user, socket := r.Context().Value(peerKey{}).(peerUser)
 	if !socket {

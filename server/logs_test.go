@@ -78,7 +78,7 @@ func TestOutputIsReadFromAPlaceOn(t *testing.T) {
 	want("?from=0", "first\n… 2.0 kB left out …\nlate", "2006", "false")
 	want("?from=6", "… 2.0 kB left out …\nlate", "2006", "false")
 
-	// Who waits gets what comes.
+	// A client that waits gets the new output.
 	answer := make(chan string)
 	go func() {
 		res, text, err := w.try("GET", path+"?from=2006&wait=1m", nil, nil)
@@ -187,7 +187,7 @@ func TestAllHostsOfATaskAreHeard(t *testing.T) {
 	}
 	e.close()
 
-	// Who comes back hears what he may have missed; ends of long ago are left out.
+	// A client that returns gets the ends that it may have missed, without those of long ago.
 	eu := w.takes("eu", 2)
 	w.says("eu", eu[0], 1, "x")
 	e = w.listenTo(path, http.Header{"Last-Event-Id": {id}})

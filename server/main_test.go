@@ -36,7 +36,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// What reads the log of a redis-server ends with the process.
+	// The reader of the log of a redis-server ends with its process.
 	goleak.VerifyTestMain(ending{m},
 		goleak.IgnoreAnyFunction("muster/testkit/redistest.newLineLog.func1"))
 }

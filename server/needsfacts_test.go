@@ -50,7 +50,7 @@ steps:
 	w.submit(submit)
 	w.work("default", succeed)
 
-	// What a job counts against is limits alone.
+	// A job counts against limits alone.
 	task := w.submit(api.Submit{Runbook: "patch", On: "fw001"})
 	if got, err := w.queue.Spec(t.Context(), task.Task); err != nil || len(got.Needs) != 0 {
 		t.Errorf("its jobs need %q, %v", got.Needs, err)

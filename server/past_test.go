@@ -80,8 +80,8 @@ func TestWhatRedisForgotIsShownFromHistory(t *testing.T) {
 	}
 }
 
-// What is read of a stream more than a day after its tasks have ended, when Redis knows their
-// names and no number of their hosts, takes nothing away from what history has of them.
+// The historian may read a stream more than a day after its tasks have ended, when Redis knows
+// their names and not the number of their hosts: history then keeps the number that it has.
 func TestATaskThatEndedADayAgoKeepsItsHostsInHistory(t *testing.T) {
 	t.Parallel()
 	m, cfg := redistest.StartMini(t)
@@ -153,7 +153,7 @@ func TestATaskThatRedisForgotBeforeItsEndIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// Who mistypes a host is not told that Redis has forgotten the task.
+// The answer about a mistyped host does not say that Redis has forgotten the task.
 func TestAJobThatATaskDoesNotHaveIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	store := openHistory(t, sqltest.SQLite(t))

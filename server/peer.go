@@ -57,8 +57,8 @@ func mayUse(p socket.Peer, path string) error {
 	return nil
 }
 
-// localCaller is who calls over a unix socket without a token. A proxy that listens for others
-// would be taken for all of them.
+// localCaller returns the user who calls over a unix socket without a token. It refuses a proxy
+// that listens for others: the server would take all of them for its user.
 func localCaller(r *http.Request, user peerUser, claims bool) (web.Caller, error) {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip",
 		"Via"} {

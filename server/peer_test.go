@@ -64,7 +64,7 @@ func asStranger(t *testing.T, w *world, a ask) string {
 	return string(out)
 }
 
-// ask is what a stranger asks: a submit, unless it says otherwise.
+// ask is the request of a stranger: a submit, unless it has another.
 type ask struct {
 	Address, Method, Path string
 	Body                  any

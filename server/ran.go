@@ -13,7 +13,7 @@ const loggedMax = 1000 // bytes
 // oneLine shows line breaks.
 var oneLine = strings.NewReplacer("\n", `\n`, "\r", `\r`)
 
-// ranWords are what a task runs, for a line of the log.
+// ranWords returns the runbook and the arguments of a task, for a line of the log.
 func ranWords(t jobs.TaskInfo) []any {
 	words := []any{"runbook", t.Runbook}
 	if r := t.Ran; r != nil {

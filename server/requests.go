@@ -42,7 +42,7 @@ func newRequests(s *Server, d Deps) requests {
 	}
 	r.retries = &intake.Retries{Look: s.look, Sealer: d.SecretKeys, Openings: r.openings,
 		Entry: r.entry, Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Retrying: q.Submit.Retries,
-		Durable: d.Durable, Now: now, Await: web.Waiter{Stopping: s.stopping}.Await}
+		Durable: d.Durable, Now: now, Await: web.Waiter{Stopping: s.site.stopping}.Await}
 	overload := s.cfg.Overload
 	if overload == (jobs.Overload{}) {
 		overload = jobs.DefaultOverload()

@@ -47,7 +47,7 @@ func TestARetryThatIsOrderedTwiceIsOne(t *testing.T) {
 		t.Error("it made a task")
 	}
 
-	// What ended otherwise was not retried yet.
+	// Nobody has retried the jobs with another end yet.
 	more := api.RetryRequest{Outcomes: []jobs.Outcome{jobs.Failed, jobs.Unreachable}, DryRun: true}
 	code, dry := w.retry(old, more)
 	if code != 200 || dry.Hosts != "fw003" || dry.Already || len(dry.Earlier) != 1 || dry.Task != "" {
@@ -154,7 +154,7 @@ func (q slowQueue) Submit(ctx context.Context, t jobs.Task, hosts map[string][]s
 	})
 }
 
-// seenQueue tells that somebody has met a retry that is being submitted.
+// seenQueue notices a client that meets a retry in the middle of its submit.
 type seenQueue struct {
 	*queuetest.Queue
 	met func()
@@ -182,8 +182,8 @@ func (q overtakenQueue) Submit(ctx context.Context, t jobs.Task, hosts map[strin
 	})
 }
 
-// Of a retry that was too slow the hosts that nobody else has are done all the same. What was put
-// under its id had more hosts, so they have another one.
+// A retry that was too slow does the hosts that no other retry has. The task that was put under its
+// id had more hosts, so it gets another id.
 func TestARetryThatLostSomeHostsDoesTheOthers(t *testing.T) {
 	t.Parallel()
 	m, cfg := redistest.StartMini(t)
@@ -237,7 +237,7 @@ func TestAServerThatStopsNamesNoRetryThatMayNotCome(t *testing.T) {
 	}
 }
 
-// Who meets a retry that is being submitted waits for what becomes of it.
+// A client that meets a retry in the middle of its submit waits for its end.
 func TestARetryWaitsForOneThatIsBeingSubmitted(t *testing.T) {
 	t.Parallel()
 	_, cfg := redistest.StartMini(t)

@@ -13,7 +13,7 @@ import (
 	"muster/jobs"
 )
 
-// ways is how the hosts of a task end, by the last letter of their name.
+// ways has the ends of the hosts of a task, by the last letter of their name.
 func ways(host string) jobs.Result {
 	r := jobs.Result{Outcome: jobs.Succeeded}
 	switch host[len(host)-1] {

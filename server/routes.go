@@ -70,7 +70,7 @@ func (s *Server) register(api huma.API) {
 		Jobs:    s.queue.Read.Jobs,
 		History: s.history}
 	o := s.queue.Orders
-	reads, until := readsOf(s.queue), web.Waiter{Stopping: s.stopping}
+	reads, until := readsOf(s.queue), web.Waiter{Stopping: s.site.stopping}
 	chains := chainRoutes{s.chainDuty, s.queue.Hub.Chains, s.queue.Hub.ChainDuty, s.queue.Read.Tasks,
 		until, s.log}
 	submits := submitRoutes{s.intake, find, chains, s.meters, s.log}
@@ -143,8 +143,8 @@ func (s *Server) health() state.Health {
 		Version: s.cfg.Version}
 }
 
-// around is what every request goes through: it is counted, guarded, and told
-// when there is no such route.
+// around returns the handler of every request. It counts and guards the request, and answers one
+// without a route.
 func (s *Server) around(mux *http.ServeMux) http.Handler {
 	door := guard{s.queue.Hub.Tokens, newKeptOut(s.log, s.meters), s.cfg.Claims}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -171,8 +171,8 @@ func (s *Server) around(mux *http.ServeMux) http.Handler {
 	})
 }
 
-// failed is about a handler that panicked. The API library does so when an
-// answer cannot be written, which is not worth a word if the client has gone.
+// failed answers for a handler that panicked. The API library panics if it cannot write an answer,
+// which the log need not have if the client is gone.
 func failed(log hclog.Logger, x *web.Exchange, r *http.Request, v any) {
 	err, isError := v.(error)
 	var network net.Error

@@ -14,7 +14,7 @@ import (
 	"muster/scripts"
 )
 
-// document is what tests read of the OpenAPI document.
+// document has the parts of the OpenAPI document that tests read.
 type document struct {
 	OpenAPI string
 	Paths   map[string]map[string]struct {

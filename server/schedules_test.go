@@ -142,7 +142,7 @@ func TestATickThatIsRefusedIsDealtWith(t *testing.T) {
 	}
 }
 
-// What is due is decided within a second, or not: each round makes the tasks of a schedule.
+// A round may take more than a second to find the due schedules: it makes their tasks all the same.
 func TestARoundThatTookLongToDecideFiresAllTheSame(t *testing.T) {
 	t.Parallel()
 	f := newFired(t, nil)

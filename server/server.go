@@ -27,7 +27,7 @@ import (
 	"muster/server/web"
 )
 
-// Deps is what a server works with.
+// Deps has the things that a server works with.
 type Deps struct {
 	Queue     Stores
 	Catalog   *scripts.Catalog // the runbooks
@@ -64,10 +64,10 @@ type Server struct {
 	handler  http.Handler
 	now      func() time.Time
 	chance   func() uint16
+	site     site
 
 	chronicle
 	tending
-	presence
 }
 
 // hostbook knows the hosts.
@@ -76,24 +76,24 @@ type hostbook struct {
 	look  *stock.Looker
 }
 
-// chronicle is where what happened is written, and whether it can be.
+// chronicle has history, the trouble with it, and the agreements that it keeps.
 type chronicle struct {
 	history *history.Store // nil: none
 	trouble historian.Trouble
 	agreed  *state.Agreement
 }
 
-// tending are the duties that the API asks, too.
+// tending has the duties that the API calls, too.
 type tending struct {
 	tend      *duties.Tend
 	chainDuty *duties.Chains
 }
 
-// presence is where a server listens, and whether it does.
-type presence struct {
+// A site has the address at which a server listens, and the phases of its life.
+type site struct {
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
-	stopping chan struct{} // closed when it stops: what waits answers now
+	stopping chan struct{} // closed when it stops: waiting requests answer now
 }
 
 // New makes a server. Nothing is read and nobody is called before Run.
@@ -110,8 +110,8 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log,
 		chronicle: chronicle{history: d.History},
 		meters:    metrics.New(cfg.Version, deniedReasons...), now: time.Now,
-		chance:   func() uint16 { return uint16(rand.Uint32()) },
-		presence: presence{ready: make(chan struct{}), stopping: make(chan struct{})}}
+		chance: func() uint16 { return uint16(rand.Uint32()) },
+		site:   site{ready: make(chan struct{}), stopping: make(chan struct{})}}
 	s.stock = stock.NewStore(stock.Needs{Source: d.Inventory, Publishing: d.Queue.Hub.Inventory,
 		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log, Now: s.clock})
 	s.look = stock.NewLooker(s.stock, d.Queue.Hub.Drains, d.Queue.Hub.Facts, d.Queue.Read.Jobs)
@@ -119,7 +119,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.calendar = &calendar.Calendar{Times: d.Queue.Hub.Times.Texts, Stock: s.stock,
 		Catalog: s.catalog.Load, Now: s.clock}
 	s.streams = &tasks.Streams{Reads: readsOf(d.Queue), Zones: d.Queue.Conn,
-		Until: web.Waiter{Stopping: s.stopping}, Now: s.clock}
+		Until: web.Waiter{Stopping: s.site.stopping}, Now: s.clock}
 	s.intake = newRequests(s, d)
 	s.tend, s.chainDuty = newTend(s), newChains(s)
 	s.catalog.Store(d.Catalog)
@@ -135,12 +135,12 @@ func (s *Server) UseCatalog(c *scripts.Catalog) { s.catalog.Store(c) }
 func (s *Server) Stock() *stock.Store { return s.stock }
 
 // Ready is closed when the server listens.
-func (s *Server) Ready() <-chan struct{} { return s.ready }
+func (s *Server) Ready() <-chan struct{} { return s.site.ready }
 
-// Addr is where the server listens: host:port or unix:/path, several between commas; empty
+// Addr returns the addresses of the server, between commas: host:port or unix:/path. It is empty
 // before Ready.
 func (s *Server) Addr() string {
-	if a := s.addr.Load(); a != nil {
+	if a := s.site.addr.Load(); a != nil {
 		return *a
 	}
 	return ""
@@ -175,8 +175,8 @@ func (s *Server) Run(ctx context.Context) error {
 // announce tells where the server listens.
 func (s *Server) announce(ctx context.Context, list []net.Listener) {
 	place := placeNames(list)
-	s.addr.Store(&place)
-	close(s.ready)
+	s.site.addr.Store(&place)
+	close(s.site.ready)
 	s.log.Info("server listens", "on", place, "tls", s.cfg.tls(), "version", s.cfg.Version)
 	if strings.Contains(place, unixPrefix) {
 		return
@@ -202,7 +202,7 @@ func (s *Server) serve(ctx context.Context, list []net.Listener) error {
 		return errors.Join(fmt.Errorf("serve: %w", err), h.Close())
 	case <-ctx.Done():
 	}
-	close(s.stopping)
+	close(s.site.stopping)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if h.Shutdown(last) != nil {

@@ -10,8 +10,8 @@ import (
 	"muster/testkit/sqltest"
 )
 
-// Whoever can write to one zone of Redis can give its keys another type. The other zones are
-// shown and counted all the same, and what happens in them reaches history.
+// A writer to one zone of Redis can give its keys another type. The lists and metrics of the other
+// zones are complete all the same, and their events reach history.
 func TestASpoiledZoneHidesNoOther(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"zone", "queue", "events", "open"} {

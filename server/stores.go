@@ -18,7 +18,7 @@ import (
 	"muster/server/tasks"
 )
 
-// Stores is what a server needs of the queue: handles, each of which is some of its methods.
+// Stores has the handles of the queue that a server needs, each with some of its methods.
 // queue.ErrNotFound and the other errors of that package keep their meaning; any other error
 // means that Redis cannot be used at the moment.
 type Stores struct {
@@ -115,7 +115,7 @@ type Submits interface {
 	Submit(ctx context.Context, t jobs.Task, hosts map[string][]string, progress func(int)) error
 }
 
-// Elections are how servers agree who has a duty, and how people see who has.
+// Elections gives each duty to one server, and lists who has which.
 type Elections interface {
 	Lead(ctx context.Context, duty, who string, held int64) (hub.Term, error)
 	Leave(ctx context.Context, duty string, held int64) error

@@ -9,7 +9,7 @@ import (
 	"muster/windows"
 )
 
-// Whoever applies schedules is told what may surprise in times that are new, and not again.
+// The answer to an apply of schedules names surprises in times that are new, and only then.
 func TestApplyingSchedulesTellsWhatMaySurprise(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})

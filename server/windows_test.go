@@ -58,7 +58,7 @@ func TestAFreezeThatIsOverIsSaid(t *testing.T) {
 	}
 }
 
-// What of a calendar is not opened is said when it is applied.
+// The answer to an apply names the entries of a calendar that open no window.
 func TestWhatIsInDoubtIsSaidAtApply(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{inventory: fixed(acme(1))})
