@@ -46,7 +46,7 @@ func TestFilesInSelectors(t *testing.T) {
 		"fw1,@":     {"'@' has no file behind it"},
 		"@empty":    {"empty names no host"},
 		"fw1!@bad":  {`bad:2: selector "fw[", column 3: '[' is not closed`, "bad:3: ", "has a blank"},
-		"@nested":   {"nested:1: ", "a file is read by the command line only"},
+		"@nested":   {"nested:1: ", "only the command line reads a file"},
 		"@bad,@bad": {"bad:2"},
 	} {
 		_, err := WithFiles(selector, read)

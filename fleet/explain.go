@@ -31,7 +31,7 @@ func explainEmpty(s *search, sel Selector) string {
 		}
 	}
 	if len(s.gone) > 0 {
-		reasons = append(reasons, "in the inventory no more: "+wording.ClipList(Fold(s.gone)))
+		reasons = append(reasons, "no longer in the inventory: "+wording.ClipList(Fold(s.gone)))
 	}
 	if len(reasons) == 0 {
 		return "no host meets all its terms together"

@@ -150,7 +150,7 @@ limits:
 			`9: limit "rack/r" is of customer "acme", but host c at fleet.yaml:6, which has this label, is of "globex"`,
 			`10: limit "customer/acme" is of hosts in two zones`,
 			`11: limit "name/c" lives in zone "fra", but host c at fleet.yaml:6, which has this label, is in zone "zrh"`,
-			`12: limit "zone/fra" is said to live in zone "zrh"`,
+			`12: limit "zone/fra" has the zone "zrh"`,
 		}},
 		{"twice", "limits: {a/b: 1, a/b: 2}\n", []string{`1: key "a/b" is there already, at line 1`}},
 	} {

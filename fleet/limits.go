@@ -143,7 +143,7 @@ func (r *reader) settleZone(e *limitEntry, members []entry) {
 	if key, value, _ := cutLimit(e.Name); key == "zone" {
 		e.Zone = cmp.Or(e.Zone, value)
 		if e.Zone != value {
-			r.mistakeAtLimit(*e, "%s is said to live in zone %q: it lives in the zone that it limits",
+			r.mistakeAtLimit(*e, "%s has the zone %q: it belongs to the zone that it limits",
 				e.who(), abbreviate(e.Zone))
 			return
 		}

@@ -118,7 +118,7 @@ func (r *reader) read(s Source) {
 	}
 	known := []string{"defaults", "hosts", "limits", "overrides"}
 	if Foreign(root, known) {
-		r.mistake(root.Line, "this is no inventory: none of its keys is known: want %s",
+		r.mistake(root.Line, "this is no inventory: it has no known key: want %s",
 			strings.Join(known, ", "))
 		return
 	}

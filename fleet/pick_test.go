@@ -154,7 +154,7 @@ func TestHostsOfEarlierTasks(t *testing.T) {
 	}
 	for selector, want := range map[string]string{
 		"task:0wcy7y2fb2/timeout": "no job of task 0wcy7y2fb2 is known to have ended timeout",
-		"task:x/failed":           "in the inventory no more: gone1",
+		"task:x/failed":           "no longer in the inventory: gone1",
 		"task:y/failed":           "only a server knows the hosts of tasks",
 	} {
 		sel, err := fleet.ParseSelector(selector)

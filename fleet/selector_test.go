@@ -237,7 +237,7 @@ func TestBadSelectorsAreRefused(t *testing.T) {
 		{"fw*[1-51]", "stands for 51 globs: at most 50"},
 		{"^fw1", "'^' has nothing before it"},
 		{"fw1^", "'^' has nothing behind it"},
-		{"@hosts.txt", "a file is read by the command line only"},
+		{"@hosts.txt", "only the command line reads a file"},
 		{"fẃ*", "has 'ẃ'"},
 		{"fw1;reboot", "has ';'"},
 		{"fw'1'", `has '\''`},

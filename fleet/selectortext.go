@@ -307,7 +307,7 @@ func parseOperand(text string, depth int) (operand, error) {
 	case strings.IndexFunc(text, notInName) < 0:
 		return plainName(text), CheckName(text)
 	case text[0] == '@':
-		return nil, fmt.Errorf("%q: a file is read by the command line only, which sends what is in it",
+		return nil, fmt.Errorf("%q: only the command line reads a file, and sends its content",
 			abbreviate(text))
 	}
 	if i := strings.IndexAny(text, "=<>(){}"); i >= 0 {

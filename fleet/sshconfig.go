@@ -114,8 +114,8 @@ func (r *sshReader) read(s Source, outer []condition, depth int) {
 			d.when = when
 			r.lines = append(r.lines, d)
 		case d.keyword == "match":
-			r.note(d.file, d.line, "Match is not supported: what stands below it, up to the next Host, "+
-				"was left out; say it by Host")
+			r.note(d.file, d.line, "Match is not supported: its lines, up to the next Host, were left "+
+				"out; use Host")
 			when = append(slices.Clip(outer), condition{never: true})
 		case d.keyword == "include":
 			r.follow(d, depth)

@@ -168,7 +168,7 @@ func (p *parser) checkKeys(rule typeRule, typ value, seen map[string]value) {
 		p.add(at(one.keyNode), "%s means nothing for type %s", name, rule.name)
 	}
 	if _, ok := seen["values"]; rule.name == TypeEnum && !ok {
-		p.add(at(typ.Node), "an enum needs values: the list of what is allowed")
+		p.add(at(typ.Node), "an enum needs values: the list of allowed texts")
 	}
 }
 

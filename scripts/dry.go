@@ -46,7 +46,7 @@ func (f Frozen) Only(what string) (Frozen, error) {
 		return f, fmt.Errorf("runbook %s cannot show what it would change: no step before its first "+
 			"change is marked diff", f.Runbook)
 	case what != "" && !shows:
-		return f, fmt.Errorf("runbook %s has nothing for a dry run: no step of kind check stands "+
+		return f, fmt.Errorf("runbook %s has nothing for a dry run: no step of kind check comes "+
 			"before its first change", f.Runbook)
 	case len(steps) == 0:
 		return f, fmt.Errorf("runbook %s does nothing but show what would change", f.Runbook)

@@ -82,7 +82,7 @@ type Finding struct {
 func (a Action) Judge(e Evidence, had map[string]string) Finding {
 	if what := a.undecided(e); what != "" {
 		return Finding{Moot: true, Class: ClassOperator, Text: fmt.Sprintf(
-			"exit %d, but a part of what it said is lost (%s), so nobody can tell %s", e.Exit, e.Lost, what)}
+			"exit %d, but a part of its output is lost (%s), so it is not known %s", e.Exit, e.Lost, what)}
 	}
 	if why := a.Expect.fails(e); why != "" {
 		return a.failure(e, why)
@@ -112,7 +112,7 @@ func (a Action) undecided(e Evidence) string {
 	case len(x.JSON) > 0:
 		return "whether it is as expected"
 	case len(a.Save) > 0:
-		return "what is to be saved of it"
+		return "which values to save"
 	}
 	return ""
 }

@@ -34,7 +34,7 @@ func parse(file string, data []byte) (*Runbook, *parser) {
 		Hash:    hash(data),
 	}
 	if known := keyNames(runbookKeys()); fleet.Foreign(root, known) {
-		p.add(at(root), "this is no runbook: none of its keys is known: want name, steps and others "+
+		p.add(at(root), "this is no runbook: it has no known key: want name, steps and others "+
 			"of %s", strings.Join(known, ", "))
 		return nil, p
 	}

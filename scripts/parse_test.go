@@ -189,7 +189,7 @@ func TestParseReportsAllMistakesAtOnce(t *testing.T) {
 		`6:16: unknown type "strng": did you mean "string"?`,
 		`7:34: max is less than min: no value would do`,
 		`7:37: values means nothing for type int`,
-		`8:16: an enum needs values: the list of what is allowed`,
+		`8:16: an enum needs values: the list of allowed texts`,
 		`9:22: default means nothing for type file`,
 		`10:31: default: "high": want a whole number`,
 		`11:25: an argument that is not required needs a default`,

@@ -179,8 +179,8 @@ func (m *merger) attach(f File, by string) {
 	case i < 0:
 		m.attached = append(m.attached, f)
 	case m.attached[i].Content != f.Content:
-		m.errs = append(m.errs, fmt.Errorf("%s: it is in force with another content for what is not in "+
-			"%s: apply all files that name it together, or give it another name", f.Name, by))
+		m.errs = append(m.errs, fmt.Errorf("%s: it is in force with another content for entries that "+
+			"are not in %s: apply all files that name it together, or give it another name", f.Name, by))
 	}
 }
 
@@ -222,8 +222,8 @@ func unchanged(was Agreed, f File, attached []File, gone map[string]bool) error 
 	}
 	want := slices.DeleteFunc(was.items(), func(i item) bool { return gone[i.key] })
 	if !slices.Equal(is.items(), want) {
-		return fmt.Errorf("%s: what stays of it would change when the rest is taken out: apply it anew "+
-			"as a whole", f.Name)
+		return fmt.Errorf("%s: without the removed entries its other entries would change: apply the "+
+			"whole file again", f.Name)
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func ReadExcerpt(text []byte) (*Excerpt, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(x); err != nil {
-		return nil, fmt.Errorf("what is agreed, as it is kept for workers: %w", err)
+		return nil, fmt.Errorf("the timetable that is stored for workers: %w", err)
 	}
 	zones := make(map[string]Zone, len(x.Zones))
 	for i, spans := range x.Zones {

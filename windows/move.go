@@ -81,7 +81,7 @@ func (b *Book) nearest(w Waiting, from, first time.Time) time.Time {
 
 // free returns the work as if there were no freeze.
 func (w Work) free() Work {
-	w.Override = "it is asked about the window"
+	w.Override = "the question is about the window"
 	return w
 }
 

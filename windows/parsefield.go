@@ -14,7 +14,7 @@ import (
 // to one that the author may not read, so no message repeats any of its text.
 func (r *reader) whole(root *yaml.Node, known ...string) map[string]*yaml.Node {
 	if root.Kind == yaml.MappingNode && len(root.Content) > 0 && len(valuesOf(root, known...)) == 0 {
-		r.mistake(root, "this is no file of %s: none of its keys is known: want %s", known[0],
+		r.mistake(root, "this is no file of %s: it has no known key: want %s", known[0],
 			strings.Join(known, " or "))
 		return nil
 	}

@@ -141,7 +141,7 @@ func ParseScheduleTimes(name, text string) (Recurrence, error) {
 	}
 	r, err := ParseRecurrence(strings.Join(parts, " "))
 	if err != nil {
-		return Recurrence{}, fmt.Errorf("%q stands for: %w", clip(text), err)
+		return Recurrence{}, fmt.Errorf("%q means: %w", clip(text), err)
 	}
 	return r, nil
 }

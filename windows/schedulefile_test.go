@@ -130,7 +130,7 @@ s.yaml:7: only: "all": want check or diff
 s.yaml:12: jitter: with canary or waves hosts begin in their order`},
 		{"args", "schedules:\n- {name: a, cron: '@daily', zone: UTC, runbook: e, on: all, args: uptime}",
 			"s.yaml:2: args: want a mapping"},
-		{"of windows", "windows: []", "s.yaml:1: this is no file of schedules: none of its keys is known: want schedules"},
+		{"of windows", "windows: []", "s.yaml:1: this is no file of schedules: it has no known key: want schedules"},
 		{"a list", "[1]", "s.yaml:1: the file: want a mapping with schedules …"},
 		{"nothing", "", "s.yaml: it is empty: want schedules"},
 		{"no YAML", "a: [", "s.yaml:2: not YAML: "},

@@ -55,7 +55,7 @@ func (r *reader) weigh(stays Agreed) {
 		}
 		r.errs = append(r.errs, fmt.Errorf("%s: %d windows, freezes and events of calendars for %s "+
 			"(%s%s): at most %d, because each worker reads them before it begins a job there; leave out "+
-			"events that are over, or write one that comes again for many that do not", at, w.n, s,
+			"events that are over, or replace many single ones by one that repeats", at, w.n, s,
 			clip(strings.Join(w.of, ", ")), more, scopeMax))
 	}
 }

@@ -38,8 +38,8 @@ func (r *reader) document(data []byte) *yaml.Node {
 		r.mistake(max(1, second.Line), "a second YAML document starts here: want one a file")
 		return nil
 	case !errors.Is(err, io.EOF):
-		r.mistake(yamlLine(err), "what is behind the first YAML document is not valid YAML, and a file "+
-			"has only one, here or just above: %s", yamlText(err))
+		r.mistake(yamlLine(err), "the text behind the first YAML document is not valid YAML, here or "+
+			"just above, and a file has only one document: %s", yamlText(err))
 		return nil
 	}
 	return follow(doc.Content[0])
@@ -87,8 +87,8 @@ func (r *reader) pairsIn(n *yaml.Node, depth int) []pair {
 			index[p.key.Value] = len(list)
 			list = append(list, p)
 		case strong:
-			r.warnAt(r.file, p.key.Line, fmt.Sprintf("key %s stands there already, at line %d: of the two "+
-				"Ansible takes this one", short(p.key.Value), list[i].key.Line))
+			r.warnAt(r.file, p.key.Line, fmt.Sprintf("key %s is there already, at line %d: Ansible "+
+				"takes the second one", short(p.key.Value), list[i].key.Line))
 			list[i] = p
 		}
 	}

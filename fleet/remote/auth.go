@@ -238,6 +238,6 @@ func (l login) lasts(d time.Duration) error {
 	if l.until.IsZero() || time.Now().Add(d).Before(l.until) {
 		return nil
 	}
-	return fmt.Errorf("%s ends at %s, sooner than what is to be run with it may last (%s): "+
+	return fmt.Errorf("%s ends at %s, before a command that needs it may end (%s): "+
 		"renew it", strings.TrimSpace(l.what), clock(l.until), d)
 }

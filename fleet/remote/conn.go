@@ -152,7 +152,7 @@ func (c *Conn) keepAlive() {
 		case <-tick.C:
 		}
 		if silent := c.wire.silence(); silent >= c.cfg.Keepalive*5/2 {
-			c.fail(fmt.Errorf("nothing was heard of it for %s", silent.Round(time.Second)))
+			c.fail(fmt.Errorf("it was silent for %s", silent.Round(time.Second)))
 			return
 		}
 		if !asking.CompareAndSwap(false, true) {

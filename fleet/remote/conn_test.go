@@ -25,7 +25,7 @@ func TestKeepaliveFindsAFrozenPeer(t *testing.T) {
 
 		start := time.Now()
 		_, err = conn.Run(t.Context(), Command{Shell: "true", Bound: time.Hour})
-		wantKind(t, err, KindLost, true, "nothing was heard of it for 45s")
+		wantKind(t, err, KindLost, true, "it was silent for 45s")
 		took(t, start, 3*phases.Keepalive)
 	})
 }

@@ -97,11 +97,11 @@ func (t trust) checkCertificate(cert *ssh.Certificate, now time.Time) error {
 		return distrust("its host key is certified by %s, which is revoked in the inventory: the "+
 			"connection was refused", describe(ca))
 	case cert.Signature.Format == ssh.KeyAlgoRSA && !t.legacy:
-		return distrust("the certificate of its host key is signed with SHA-1: have it signed anew")
+		return distrust("the certificate of its host key is signed with SHA-1: have it signed again")
 	case now.Before(from):
 		return distrust("the certificate of its host key holds only from %s on", clock(from))
 	case !until.IsZero() && !now.Before(until):
-		return distrust("the certificate of its host key ended at %s: have it signed anew",
+		return distrust("the certificate of its host key ended at %s: have it signed again",
 			clock(until))
 	case len(cert.ValidPrincipals) == 0:
 		return distrust("the certificate of its host key names no host, so it would do for any: " +

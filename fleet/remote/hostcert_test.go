@@ -77,7 +77,7 @@ func TestHostsWithACertificate(t *testing.T) {
 		{name: "by a stranger", by: other, kind: KindHostKey,
 			words: "is certified by ecdsa-sha2-nistp256 SHA256:"},
 		{name: "expired", spoil: func(c *ssh.Certificate) { c.ValidBefore = 1_000_000_000 },
-			kind: KindHostKey, words: "ended at 2001-09-09 01:46:40 UTC: have it signed anew"},
+			kind: KindHostKey, words: "ended at 2001-09-09 01:46:40 UTC: have it signed again"},
 		{name: "not yet valid", spoil: func(c *ssh.Certificate) { c.ValidAfter = 4_000_000_000 },
 			kind: KindHostKey, words: "holds only from 2096-10-02"},
 		{name: "never valid", spoil: func(c *ssh.Certificate) { c.ValidAfter = 1<<64 - 1 },

@@ -153,8 +153,8 @@ func (m Marker) judge(c *Conn, said note) (Marking, error) {
 		return Marking{}, c.to.fault(op, KindRecord, fmt.Errorf("the marker could not be "+
 			"written; %s", hostSaid([]byte(rest))))
 	}
-	return Marking{}, c.to.faultSent(op, KindMute, fmt.Errorf("of its marker it said what is not "+
-		"known here; %s", hostSaid([]byte(rest))))
+	return Marking{}, c.to.faultSent(op, KindMute, fmt.Errorf("it gave an unknown answer about its "+
+		"marker; %s", hostSaid([]byte(rest))))
 }
 
 // parseMarked reads "KEY TOKEN-HIGH TOKEN-LOW UNTIL-HIGH UNTIL-LOW GROUP HOST JOB".

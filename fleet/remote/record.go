@@ -353,7 +353,7 @@ func (n note) refusal(op string, c *Conn) error {
 		return &Error{Op: op, Host: to.name, Addr: to.addr, Kind: KindWork, Wait: wait,
 			Err: errors.New("the step is at work on the host")}
 	case "untold":
-		return to.fault(op, KindUntold, errors.New("the host has no record that could tell"))
+		return to.fault(op, KindUntold, errors.New("the host has no record of it"))
 	case "never":
 		return to.fault(op, KindNever, errors.New("the step never began"))
 	case "lacking":
@@ -363,7 +363,7 @@ func (n note) refusal(op string, c *Conn) error {
 		return to.fault(op, KindRecord, fmt.Errorf("no record could be written, nothing was started; "+
 			"%s", hostSaid([]byte(rest))))
 	}
-	return to.faultSent(op, KindMute, fmt.Errorf("the host answered what is not known here; %s",
+	return to.faultSent(op, KindMute, fmt.Errorf("the host gave an unknown answer; %s",
 		hostSaid([]byte(strings.Join(words, " ")))))
 }
 

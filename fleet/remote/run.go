@@ -211,7 +211,7 @@ func (s *session) run(ctx context.Context, op string, cmd Command, line string) 
 			overBound(cmd.Bound))
 	case inputErr != nil:
 		return result, to.faultSent(op, KindNode,
-			fmt.Errorf("what the command should have got on stdin could not be read: %w", inputErr))
+			fmt.Errorf("the input of the command could not be read: %w", inputErr))
 	}
 	return result, nil
 }

@@ -201,8 +201,8 @@ func (s *session) judge(op string, said stopped) error {
 	case "gone":
 		return to.faultSent(op, KindStopped, errStopped)
 	case "left":
-		return to.faultSent(op, KindRunning, fmt.Errorf("it did not end when it was told to, nor when "+
-			"it was killed: process %s", said.processes()))
+		return to.faultSent(op, KindRunning, fmt.Errorf("it ended neither on TERM nor on KILL: "+
+			"process %s", said.processes()))
 	case "hidden":
 		return to.faultSent(op, KindRunning, errors.New("a process of it belongs to another user and "+
 			"cannot be stopped by this one"))

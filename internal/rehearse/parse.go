@@ -88,7 +88,7 @@ func Parse(file string, data []byte) (*Suite, error) {
 	}
 	known := []string{"runbook", "cases"}
 	if fleet.Foreign(root, known) {
-		r.add(root, "this is no file of cases: none of its keys is known: want cases, and runbook if it "+
+		r.add(root, "this is no file of cases: it has no known key: want cases, and runbook if it "+
 			"is not beside this file")
 		return nil, r.mistakes
 	}

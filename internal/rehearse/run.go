@@ -161,7 +161,7 @@ func (r *Result) play(ctx context.Context, c Case, book scripts.Frozen, host fle
 			grant.Probes++
 		}
 	}
-	return fmt.Errorf("case %q: the job comes again for ever: %d attempts", c.Name, attemptsMax)
+	return fmt.Errorf("case %q: the job does not end after %d attempts", c.Name, attemptsMax)
 }
 
 // end reads what came of the job.

@@ -38,7 +38,7 @@ func parseFile(name string, data []byte, defaults map[string]any) (map[string]an
 		p.errs = append(p.errs, notYAML(name, err))
 	}
 	if fleet.Foreign(doc.Content[0], p.sections()) {
-		p.say(doc.Content[0].Line, "this is no configuration of muster: none of its keys is known: want "+
+		p.say(doc.Content[0].Line, "this is no configuration of muster: it has no known key: want "+
 			"some of %s: etc/muster.yaml shows all", strings.Join(p.sections(), ", "))
 		return out, p.errs
 	}
