@@ -54,7 +54,7 @@ func (s *Screen) SayLeftOut(o api.LeftOut) {
 		s.Say("drained, left out: %s", Cell(o.Drained))
 	}
 	if o.Gone != "" {
-		s.Say("in the inventory no more, left out: %s", Cell(o.Gone))
+		s.Say("no longer in the inventory, left out: %s", Cell(o.Gone))
 	}
 	if o.Closed != "" {
 		s.Say("no approved window, left out: %s", Cell(o.Closed))

@@ -32,7 +32,7 @@ func (s *Session) Order(ctx context.Context, path, reason string, answer any) er
 
 // Give gives an order with a body of its own; a user may repeat it.
 func (s *Session) Give(ctx context.Context, path string, body, answer any) error {
-	return s.GiveOr(ctx, path, body, answer, "give it again; one that stands does nothing twice")
+	return s.GiveOr(ctx, path, body, answer, "give it again, which does nothing twice")
 }
 
 // GiveOr gives an order, and adds the advice if it is not known whether the order was accepted.
@@ -43,5 +43,5 @@ func (s *Session) GiveOr(ctx context.Context, path string, body, answer any, adv
 	if err == nil || !Passing(err) || errors.As(err, &away) && !away.Heard {
 		return err
 	}
-	return fmt.Errorf("%w\nit is not known whether the order stands: %s", err, advice)
+	return fmt.Errorf("%w\nit is not known whether the server took the order: %s", err, advice)
 }

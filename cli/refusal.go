@@ -59,8 +59,8 @@ func (e *unsureError) Unwrap() error { return e.err }
 
 // Unsure tells a user what to do if it is not known whether a task was accepted.
 func Unsure(id jobs.TaskID) string {
-	return fmt.Sprintf("it is not known whether task %[1]s was accepted: `muster task %[1]s` tells; "+
-		"the same command with --id %[1]s completes it and never runs it twice", id)
+	return fmt.Sprintf("it is not known whether task %[1]s was accepted: `muster task %[1]s` shows "+
+		"it; the same command with --id %[1]s completes it and never runs it twice", id)
 }
 
 // Refusal is an answer with which a server refuses a request.

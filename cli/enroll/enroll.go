@@ -106,7 +106,7 @@ func (f enrollFlags) check(ctx context.Context, s *cli.Session, args []string) (
 	}
 	errs = append(errs, err, reach.CheckParallel(f.parallel))
 	if f.replace && f.write == "" {
-		errs = append(errs, errors.New("--replace says what is written: give --write FILE, too"))
+		errs = append(errs, errors.New("--replace is for keys that are written: give --write FILE, too"))
 	}
 	if f.form != formKnownHosts && f.form != formInventory {
 		errs = append(errs, fmt.Errorf("--for %q: want %s or %s", f.form, formKnownHosts, formInventory))

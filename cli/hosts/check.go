@@ -45,7 +45,7 @@ not well.`
   muster hosts check 'customer=acme' --live --sudo -o json`
 	fl := c.Flags()
 	fl.BoolVar(&f.live, "live", false,
-		"connect to the hosts of a selector and tell what is wrong with each")
+		"connect to the hosts of a selector and show what is wrong with each")
 	fl.BoolVar(&f.sudo, "sudo", false, "with --live: the hosts must allow sudo without a password")
 	fl.IntVar(&f.parallel, "parallel", reach.Parallel, "with --live: so many `hosts` at a time")
 	fl.DurationVar(&f.within, "within", time.Minute, "with --live: the most `time` for one host")

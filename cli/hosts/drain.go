@@ -100,7 +100,7 @@ func drainedText(done string, d api.DrainAnswer) string {
 // haveWord returns the verb for a number of jobs that continue.
 func haveWord(n int) string {
 	if n == 1 {
-		return "1 job goes on"
+		return "1 job continues"
 	}
-	return fmt.Sprintf("%d jobs go on", n)
+	return fmt.Sprintf("%d jobs continue", n)
 }

@@ -161,7 +161,7 @@ func gatheredText(g api.Gathered, end jobs.TaskInfo) string {
 		fmt.Fprintf(&b, "%s: %s\n", cli.Cell(bad.Host), cli.Cell(bad.Error))
 	}
 	if missing := end.Total - end.Outcomes[jobs.Succeeded]; missing > 0 {
-		fmt.Fprintf(&b, "%s did not answer: `muster task %s` tells why\n", cli.Count(missing, "host"),
+		fmt.Fprintf(&b, "%s did not answer: `muster task %s` shows why\n", cli.Count(missing, "host"),
 			cli.Cell(string(end.Task)))
 	}
 	return b.String()

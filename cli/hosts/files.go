@@ -62,7 +62,7 @@ Exit codes: 0 all was read, 1 there are mistakes.`,
 func tellImport(w io.Writer, inv *fleet.Inventory) {
 	tell(w, "note: ", inv.Notes())
 	for _, h := range inv.Strangers() {
-		fmt.Fprintf(w, "muster: jump host %s was no host of its own: it is one now\n", cli.Cell(h.Name))
+		fmt.Fprintf(w, "muster: jump host %s was not listed as a host: it is now\n", cli.Cell(h.Name))
 	}
 	if without := inv.WithoutKey(); len(without) > 0 {
 		fmt.Fprintf(w, "muster: no host key is known of %s: they are looked up in "+

@@ -67,7 +67,7 @@ func health(ctx context.Context, c *cli.Client) (h api.Health, well bool, err er
 		return h, false, err
 	}
 	if err := json.Unmarshal(text, &h); err != nil || h.Status == "" {
-		return h, false, c.Nonsense("it does not say how it is")
+		return h, false, c.Nonsense("its answer has no status")
 	}
 	return h, answers && h.Status == "ok" && !h.Doubt && !h.Stopped, nil
 }

@@ -179,7 +179,7 @@ func takesText(list []api.TakenTime, width int) string {
 		g.Add(strconv.Itoa(t.Hosts), cli.OrDash(cli.Cell(t.Model)), cli.OrDash(cli.Cell(t.Customer)),
 			cli.Span(cli.Seconds(t.Usual)), cli.Span(cli.Seconds(t.Most)), as)
 	}
-	text := "\nwhat it is taken to need, as workers do who admit it to a window:\n" +
+	text := "\nthe expected duration of a job, by which workers admit it to a window:\n" +
 		g.Render(width, true)
 	if n := len(list) - takesShown; n > 0 {
 		text += fmt.Sprintf("and %d more kinds of hosts\n", n)

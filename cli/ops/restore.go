@@ -85,7 +85,7 @@ func askRestore(s *cli.Screen, r api.AgreedReport, nothing bool, in *bufio.Reade
 
 func writeAgreed(s *cli.Screen, r api.AgreedReport, comes string) error {
 	if !r.Lost.Since.IsZero() {
-		s.Say("Redis had lost what was agreed, seen %s", cli.Moment(r.Lost.Since))
+		s.Say("Redis had lost windows, schedules or orders, noticed %s", cli.Moment(r.Lost.Since))
 	}
 	list := cli.NewGrid("PART", "HISTORY HAS", "SINCE", "REDIS HAS", "")
 	for _, p := range r.Parts {

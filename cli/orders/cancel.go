@@ -116,7 +116,7 @@ func cancelText(c jobs.Cancel, some bool) string {
 		text += fmt.Sprintf(", %d had ended before", c.Already)
 	}
 	if some {
-		text += "; its other jobs go on"
+		text += "; its other jobs continue"
 	}
 	return text + "\n"
 }

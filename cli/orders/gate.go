@@ -53,7 +53,7 @@ func newGateList() *cobra.Command {
 			return err
 		}
 		watch.Banner(ctx, s)
-		if err := s.List(cli.Filled(l.Gates), gateGrid(l.Gates), "no job stands at a gate"); err != nil {
+		if err := s.List(cli.Filled(l.Gates), gateGrid(l.Gates), "no job waits at a gate"); err != nil {
 			return err
 		}
 		if more := l.Total - len(l.Gates); more > 0 {
@@ -124,7 +124,7 @@ func gateArgs(args []string) (list []*ofTask, err error) {
 			job, err = jobs.ParseID(text)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%w; `muster gate ls` lists the jobs that stand at a gate", err))
+			errs = append(errs, fmt.Errorf("%w; `muster gate ls` lists the jobs that wait at a gate", err))
 			continue
 		}
 		if job != "" {
@@ -205,11 +205,11 @@ func answersText(a jobs.Answers) string {
 			cli.Fit(cli.Cell(fleet.Fold(hosts[one])), watch.HostColumns))
 	}
 	for _, e := range a.Elsewhere {
-		text += fmt.Sprintf("job %s stands at no gate: %s\n", cli.Cell(string(e.Job)),
+		text += fmt.Sprintf("job %s waits at no gate: %s\n", cli.Cell(string(e.Job)),
 			watch.WhereWords(e))
 	}
 	if len(a.Answered) == 0 && len(a.Elsewhere) == 0 {
-		text += fmt.Sprintf("task %s: no job stands at a gate; %s to end yet\n", task,
+		text += fmt.Sprintf("task %s: no job waits at a gate; not ended: %s\n", task,
 			cli.Count(a.Rest, "job"))
 	}
 	if len(a.Stand) > 0 && len(a.Elsewhere) > 0 {

@@ -222,7 +222,7 @@ func movedText(d jobs.Switched, how string) string {
 		text = fmt.Sprintf(": %s %s", cli.Count(d.Moved, "job"), how)
 	}
 	if d.Paused && d.Running > 0 {
-		then := "they go on"
+		then := "they continue"
 		if d.What == jobs.SwitchAll {
 			then = "none begins a further step"
 		}

@@ -113,10 +113,10 @@ func retryJobs(ctx context.Context, s *cli.Session, of jobs.TaskID, b api.RetryR
 		return err
 	}
 	if t.Open > 0 {
-		s.Say("of task %s %s not ended: left out", cli.Cell(string(of)), have(t.Open))
+		s.Say("task %s: %s not ended: left out", cli.Cell(string(of)), have(t.Open))
 	}
 	if t.Skipped != "" {
-		s.Say("in the inventory no more, left out: %s", cli.Cell(t.Skipped))
+		s.Say("no longer in the inventory, left out: %s", cli.Cell(t.Skipped))
 	}
 	for _, e := range t.Earlier {
 		s.Say("%s", earlierWords(e))
@@ -176,9 +176,9 @@ func earlierWords(e api.Earlier) string {
 // sayAlready ends a retry that has no job left to do.
 func sayAlready(ctx context.Context, s *cli.Session, t api.Retried, dry, wait bool) error {
 	if dry {
-		s.Say("no task would be made: all of it was retried before; --again does it once more")
+		s.Say("no task would be made: all hosts were retried before; --again retries them once more")
 	} else {
-		s.Say("no task was made: all of it was retried before; --again does it once more")
+		s.Say("no task was made: all hosts were retried before; --again retries them once more")
 	}
 	switch {
 	case wait && len(t.Earlier) == 1:

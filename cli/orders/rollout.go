@@ -229,7 +229,7 @@ func showNext(s *cli.Screen, d jobs.Rolled) error {
 	}
 	return cli.Exit(cli.ExitNotAll, fmt.Errorf("task %[1]s: no wave was opened: "+
 		"%[2]s; `muster rollout show "+
-		"%[1]s` tells when it is over", cli.Cell(string(d.Task)), cli.Cell(d.Early)))
+		"%[1]s` shows when it is over", cli.Cell(string(d.Task)), cli.Cell(d.Early)))
 }
 
 func rolloutPath(id jobs.TaskID, verb string) string {
@@ -250,13 +250,13 @@ func rolledText(d jobs.Rolled) string {
 	case d.Stopped && d.Already:
 		return task + unchanged(d.Note) + "\n"
 	case d.Stopped:
-		return task + " is stopped: what has begun goes on, nothing else begins\n"
+		return task + " is stopped: jobs that have begun continue, no other begins\n"
 	case d.Already && d.Wave > 0:
 		return task + fmt.Sprintf(": wave %d is open already: nothing to do\n", d.Wave)
 	case d.Already:
-		return task + " waits for nobody: nothing to do\n"
+		return task + " needs no order to continue: nothing to do\n"
 	}
-	text := task + " goes on"
+	text := task + " continues"
 	if d.Was != "" {
 		text += "; it was stopped: " + cli.Cell(d.Was)
 	}

@@ -38,8 +38,8 @@ func (f *RunFlags) becomePassword(ctx context.Context, ask keyhole,
 		}
 		return strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r"), nil
 	case f.become != "ask":
-		return "", errors.New("given so it stands in the list of processes and in the history of the " +
-			"shell: want @FILE, @- for the standard input, or ask for a question on the terminal")
+		return "", errors.New("a password here shows in the list of processes and in the history of " +
+			"the shell: want @FILE, @- for the standard input, or ask for a question on the terminal")
 	case f.dry:
 		return "", errors.New("a plan asks nobody: give @FILE, or leave it out")
 	case ask == nil:

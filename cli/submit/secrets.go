@@ -86,7 +86,7 @@ func (f *RunFlags) takeSecret(name string, read func(path string) ([]byte, error
 			err = fmt.Errorf("--arg %s: this argument was given already", name)
 			continue
 		case !isFile:
-			err = fmt.Errorf("--arg %s: it is secret, and given so it stands in the list of processes and "+
+			err = fmt.Errorf("--arg %s: it is secret, and a text here shows in the list of processes and "+
 				"in the history of the shell: give --arg %s=@FILE, or --arg %s=@- for the standard input, or "+
 				"leave it out on a terminal, which asks for it", name, name, name)
 			continue

@@ -216,8 +216,8 @@ func tellAnswers(ctx context.Context, s *cli.Session, f askFlags, all []AskedJob
 	switch {
 	case waits > 0:
 		return cli.Exit(cli.ExitNotAll, fmt.Errorf(
-			"%s had no answer within %s: a worker of the zone has to "+
-				"come by, which none does in a halt or a pause of the zone: muster queue; the order stands "+
+			"%s had no answer within %s: a worker of the zone must take "+
+				"it, which none does in a halt or a pause of the zone: see muster queue; the order holds "+
 				"for 10 minutes, and can be given again", cli.Count(waits, "order"), f.timeout))
 	case slices.ContainsFunc(all, func(a AskedJob) bool { return !a.Settled }):
 		return cli.ExitWith(cli.ExitNotAll)

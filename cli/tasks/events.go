@@ -76,7 +76,7 @@ func (l *listener) follow(ctx context.Context) error {
 	err := persist(ctx, l.Session, "events", func() (bool, error) { return l.stream(ctx) })
 	if errors.Is(err, errTaskEnded) {
 		if l.lost {
-			l.Say("task %s was forgotten by Redis before it ended", l.task)
+			l.Say("Redis forgot task %s before it ended", l.task)
 			return nil
 		}
 		l.Say("task %s has ended", l.task)

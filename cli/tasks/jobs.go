@@ -150,7 +150,7 @@ func jobText(d api.JobDetail, now time.Time, colours cli.Palette) string {
 	}
 	host := cli.Cell(j.Host)
 	if j.HostLeft {
-		host += " (in the inventory no more; the job goes on with what it was submitted with)"
+		host += " (no longer in the inventory; the job continues with the data of its submit)"
 	}
 	next := ""
 	if !j.Next.IsZero() {

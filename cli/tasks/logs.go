@@ -108,7 +108,7 @@ func jobLog(ctx context.Context, s *cli.Session, id jobs.ID) error {
 		return err
 	}
 	if !h.Ended && !s.JSON {
-		s.Say("job %[1]s has not ended: `muster logs -f %[1]s` goes on", id)
+		s.Say("job %[1]s has not ended: `muster logs -f %[1]s` follows it", id)
 	}
 	return showOutput(s.Screen, id, h.Data)
 }

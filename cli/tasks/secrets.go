@@ -51,7 +51,7 @@ Exit codes: 0 it is written, 2 it is not.`,
 		rand.Read(raw[:]) // never fails
 		f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o400)
 		if errors.Is(err, os.ErrExist) {
-			err = fmt.Errorf("%s is there already, and without it nothing opens that it sealed: choose "+
+			err = fmt.Errorf("%s is there already, and without it nobody can open what it sealed: choose "+
 				"another name", args[0])
 		}
 		if err != nil {

@@ -105,7 +105,7 @@ func (t *tail) hear(e event) error {
 		switch {
 		case t.JSON:
 		case task.State != jobs.TaskEnded:
-			t.Say("task %[1]s has not ended: `muster logs -f %[1]s` goes on", t.task)
+			t.Say("task %[1]s has not ended: `muster logs -f %[1]s` follows it", t.task)
 		case len(t.at) == 0:
 			t.Say("no host of task %s has said anything", t.task)
 		}

@@ -206,7 +206,7 @@ one host or on all. Running jobs continue. The freeze holds from now or --from o
 			one.into.Time = t.UTC()
 		}
 		if reason == "" {
-			errs = append(errs, errors.New("--reason is missing: whoever cannot work must learn why"))
+			errs = append(errs, errors.New("--reason is missing: say why, for the people whose work waits"))
 		}
 		if len(errs) > 0 {
 			return cli.Exit(cli.ExitUsage, errors.Join(errs...))

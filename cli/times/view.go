@@ -107,7 +107,7 @@ func showSchedule(s *cli.Screen, i api.ScheduleInfo) error {
 		[2]string{"only", cli.Cell(i.Only)},
 		[2]string{"goes out", rolloutAsked(i.Rollout)},
 		[2]string{"version", fmt.Sprintf("%d, by %s at %s", i.Version, cli.Cell(i.By), cli.Moment(i.At))},
-		[2]string{"stands", standing(i)},
+		[2]string{"state", standing(i)},
 		[2]string{"next tick", cli.Moment(i.Next)},
 		[2]string{"pending", pending},
 		[2]string{"last tick", cli.Moment(i.Ticks.Tick)},

@@ -61,8 +61,8 @@ func ToTheEndOfChain(ctx context.Context, s *cli.Session, i jobs.ChainInfo) erro
 }
 
 func chainRunsOn(id jobs.TaskID) string {
-	return fmt.Sprintf("it goes on: look at it with `muster rollout show %[1]s`, end it with `muster "+
-		"rollout undo %[1]s`", cli.Cell(string(id)))
+	return fmt.Sprintf("it continues: look at it with `muster rollout show %[1]s`, end it with "+
+		"`muster rollout undo %[1]s`", cli.Cell(string(id)))
 }
 
 // exitOfChain returns 0 only if the chain is in force on all hosts.
@@ -92,7 +92,7 @@ func ChainPlanLines(i *jobs.ChainInfo) []string {
 	}
 	lines = append(lines, "is done "+when+" on all of them that no group or limit holds back")
 	if i.RollBack {
-		lines = append(lines, fmt.Sprintf("is taken back on all if more than %d fail", i.MaxFailed))
+		lines = append(lines, fmt.Sprintf("is undone on all hosts if more than %d fail", i.MaxFailed))
 	} else {
 		lines = append(lines, fmt.Sprintf("stops if more than %d fail", i.MaxFailed))
 	}
@@ -135,14 +135,14 @@ func chainText(i jobs.ChainInfo, colours cli.Palette) string {
 	}
 	then := "it stops"
 	if i.RollBack {
-		then = "all is taken back"
+		then = "all of it is undone"
 	}
 	text += fmt.Sprintf("%d failed; if more than %d do %s\n", i.Failed, i.MaxFailed, then)
 	if i.Next != "" {
 		text += cli.Cell(i.Next) + "\n"
 	}
 	if i.State == jobs.ChainStopped && i.Broken == "" {
-		text += fmt.Sprintf("let it go on with `muster rollout next %s --reason '…'`\n",
+		text += fmt.Sprintf("continue it with `muster rollout next %s --reason '…'`\n",
 			cli.Cell(string(i.Chain)))
 	}
 	var rows [][2]string

@@ -21,7 +21,7 @@ func TestFollowSaysThatAPersonIsAwaited(t *testing.T) {
 		})
 		task, want := aTaskInfo(), ""
 		if task.Gates = gates; gates {
-			want = "1 job stands at a gate for a person: muster gate ls " + apitest.ATask
+			want = "1 job waits at a gate for a person: muster gate ls " + apitest.ATask
 		}
 		if got := standingWords(t.Context(), s.Client, task); got != want || (asked > 0) != gates {
 			t.Errorf("gates %t: %q after %d questions, want %q", gates, got, asked, want)

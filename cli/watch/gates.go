@@ -93,7 +93,7 @@ func GateText(j jobs.JobInfo) string {
 	}
 	id := cli.Cell(string(j.ID))
 	if g.Answer != "" {
-		return text + "The gate was " + cli.Cell(g.Answer) + ". The job goes on when it may.\n"
+		return text + "The gate was " + cli.Cell(g.Answer) + ". The job continues as soon as it may.\n"
 	}
 	return text + fmt.Sprintf("muster gate open %[1]s --reason '…'\n"+
 		"muster gate refuse %[1]s --reason '…'\n", id)
@@ -101,10 +101,10 @@ func GateText(j jobs.JobInfo) string {
 
 // atGates counts the jobs of a task that wait for a person.
 func atGates(n int, task jobs.TaskID) string {
-	stand := "stand"
+	wait := "wait"
 	if n == 1 {
-		stand = "stands"
+		wait = "waits"
 	}
-	return fmt.Sprintf("%s %s at a gate for a person: muster gate ls %s", cli.Count(n, "job"), stand,
+	return fmt.Sprintf("%s %s at a gate for a person: muster gate ls %s", cli.Count(n, "job"), wait,
 		cli.Cell(string(task)))
 }

@@ -114,7 +114,7 @@ func RolloutLines(t jobs.TaskInfo) []string {
 	if r.MaxFailed != nil && r.Failed > *r.MaxFailed {
 		budget = " --max-failed N"
 	}
-	return append(lines, fmt.Sprintf("let it go on with `muster rollout next %s%s --reason '…'`, "+
+	return append(lines, fmt.Sprintf("continue it with `muster rollout next %s%s --reason '…'`, "+
 		"or end it with `muster cancel %[1]s`", cli.Cell(string(t.Task)), budget))
 }
 

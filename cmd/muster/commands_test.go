@@ -178,7 +178,7 @@ func TestCommandsShowTables(t *testing.T) {
 			"ZONE     QUEUED  AGAIN  DUE  OLDEST                OVERDUE  NOTE\n" +
 			"default     300      2    7  2026-11-21 10:00:00Z    1m05s  frozen until 2026-11-21 10:05:00Z; another run id\n" +
 			"z2            0      0    0  -                           -  halted by bob; paused by al\n",
-		"pause " + apitest.ATask: "task 0wcy7y2fb2 is paused: 12 jobs laid aside, 3 running: they go on\n" +
+		"pause " + apitest.ATask: "task 0wcy7y2fb2 is paused: 12 jobs laid aside, 3 running: they continue\n" +
 			"not confirmed by zone z2: a server repeats it until it is\n",
 		"resume " + apitest.ATask: "task 0wcy7y2fb2 is resumed: 1 job brought back\n",
 		"pause 0wcy7y2fb3":        "task 0wcy7y2fb3 has ended: nothing to do\n",

@@ -76,7 +76,7 @@ func TestAnOrderThatMayStandIsSaidToBeUnknown(t *testing.T) {
 		for status, want := range map[int]bool{503: true, 409: false} {
 			a := apitest.New(t, map[string]http.HandlerFunc{route: apitest.Deny(status, away)})
 			code, _, words := muster(t, a.URL, strings.Fields(line)...)
-			said := strings.Contains(words, "it is not known whether the order stands: give it again")
+			said := strings.Contains(words, "it is not known whether the server took the order: give it again")
 			if code == 0 || said != want {
 				t.Errorf("muster %s, answered %d: exit %d, %q", line, status, code, words)
 			}
@@ -139,7 +139,7 @@ func TestCancelOfJobs(t *testing.T) {
 		`", "ended": 0, "running": 2, "already": 0}`)
 	a := apitest.New(t, routes)
 	code, out, words := muster(t, a.URL, "cancel", apitest.AJob, apitest.ATask+":fw002", "--wait")
-	want := "task 0wcy7y2fb2: 0 jobs cancelled, 2 running: they are stopped on their hosts; its other jobs go on\n" +
+	want := "task 0wcy7y2fb2: 0 jobs cancelled, 2 running: they are stopped on their hosts; its other jobs continue\n" +
 		"of those that ran: 1 unknown, 1 cancelled\n  0wcy7y2fb2:fw002: unknown, cancel requested, still\\nrunning\n"
 	if code != cli.ExitNotAll || out != want {
 		t.Errorf("exit %d, %s\ngot  %q\nwant %q", code, words, out, want)
@@ -173,7 +173,7 @@ func TestRetryMakesATaskAndFollowsIt(t *testing.T) {
 		t.Errorf("exit %d, %q", code, out)
 	}
 	apitest.WantParts(t, "the words", words, "no answer, trying again",
-		"of task "+apitest.ATask+" 2 jobs have not ended: left out",
+		"task "+apitest.ATask+": 2 jobs have not ended: left out",
 		"left out: fw[7-8]", "exec on 4 hosts")
 	var sent api.RetryRequest
 	a.Sent(t, route, &sent)

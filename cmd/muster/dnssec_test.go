@@ -110,7 +110,7 @@ func (h *house) awaitGate(id jobs.ID) jobs.JobInfo {
 		}
 		select {
 		case <-late:
-			h.t.Fatalf("job %s stands at no gate: %+v", id, j)
+			h.t.Fatalf("job %s waits at no gate: %+v", id, j)
 		default:
 		}
 	}

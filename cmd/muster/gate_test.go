@@ -59,7 +59,7 @@ func TestJobsWaitAtAGateForAPerson(t *testing.T) {
 	l.wantText(0, "gate ls fw0002", `Is the "DS of fw0002" there?`)
 	l.wantText(0, "job "+job("1"), "\nIt waits at the gate person for a person, since ")
 	l.wantText(0, "job "+job("1"), "\n  | Is the \"DS of fw0001\" there?\nmuster gate open "+job("1")+" --reason")
-	l.wantText(0, "task "+id, "4 jobs stand at a gate for a person: muster gate ls "+id)
+	l.wantText(0, "task "+id, "4 jobs wait at a gate for a person: muster gate ls "+id)
 	l.wantText(2, "gate open "+job("1"), "") // no reason
 	l.wantText(1, "gate open --reason x "+id+":fw0009", "")
 
@@ -88,13 +88,13 @@ func TestJobsWaitAtAGateForAPerson(t *testing.T) {
 	if j := l.awaitJob(jobs.ID(job("4")), jobs.Ended); j.Outcome != jobs.Cancelled {
 		t.Errorf("cancelled: %+v", j)
 	}
-	l.wantText(1, "gate open --reason x "+job("4"), "stands at no gate: it has ended, cancelled\nthese do: "+job("3"))
+	l.wantText(1, "gate open --reason x "+job("4"), "waits at no gate: it has ended, cancelled\nthese do: "+job("3"))
 	l.wantText(0, "gate open --reason all "+id, "the gate person is open: fw0003\n")
 	l.wait(task.Task)
 	if n := l.events()["gate"]; n != 3 {
 		t.Errorf("%d events gate, want 3", n)
 	}
-	l.wantText(1, "gate open --reason all "+id, "no job stands at a gate; 0 jobs to end yet")
+	l.wantText(1, "gate open --reason all "+id, "no job waits at a gate; not ended: 0 jobs")
 }
 
 // If a person thinks for too long the job fails.
@@ -163,9 +163,9 @@ func TestWhatIsSaidOfGates(t *testing.T) {
 			"Is DS\\x1b[2J | there?  opened by al\\x1bice\n",
 		"gate open --reason x " + apitest.ATask: "task 0wcy7y2fb2: the gate ds is open: fw[001,003]\n" +
 			"task 0wcy7y2fb2: the gate ds is refused already, refused by al\\x1bice: fw002\n" +
-			"job 0wcy7y2fb2:fw004 stands at no gate: it is running, at step 1\n" +
+			"job 0wcy7y2fb2:fw004 waits at no gate: it is running, at step 1\n" +
 			"these do: 0wcy7y2fb2:fw005; muster gate ls 0wcy7y2fb2\n",
-		"gate refuse --reason x " + apitest.ATask: "task 0wcy7y2fb2: no job stands at a gate; 3 jobs to end yet\n",
+		"gate refuse --reason x " + apitest.ATask: "task 0wcy7y2fb2: no job waits at a gate; not ended: 3 jobs\n",
 	} {
 		code, out, words := muster(t, a.URL, strings.Fields(line)...)
 		if wrong := strings.HasPrefix(line, "gate ls"); out != want || (code == 0) != wrong {

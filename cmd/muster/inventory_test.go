@@ -100,7 +100,7 @@ func TestAChangedInventoryIsInForceWithoutReload(t *testing.T) {
 		text, _ := h.muster("job", job)
 		var info jobs.JobInfo
 		h.query(&info, "job", job)
-		if info.HostLeft != left || strings.Contains(text, "in the inventory no more") != left {
+		if info.HostLeft != left || strings.Contains(text, "no longer in the inventory") != left {
 			t.Errorf("%s: %+v\n%s", host, info, text)
 		}
 	}

@@ -34,7 +34,7 @@ func run() int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "muster",
-		Short: "Run jobs on a fleet of hosts: fairly, once, and truthfully told",
+		Short: "Run jobs on a fleet of hosts: fairly, once, with true results",
 		Long: `muster runs jobs on a fleet of hosts over SSH.
 
 Operators submit tasks to a server with the commands below. Masters, one on each

@@ -35,7 +35,7 @@ func TestARetryThatWasMadeBefore(t *testing.T) {
 			[]string{`retried before, left out: fw[1-2], by task ` + other + ` of al\x1b at 2026-11-21 09:00:00Z`,
 				"1 succeeded, 1 failed there; `muster retry " + other + " --failed` does that again", "exec on 4 hosts"}},
 		{"all of it", `"already": true, "earlier": [` + one + `]`, "", 0, other + "\n",
-			[]string{"no task was made: all of it was retried before; --again does it once more"}},
+			[]string{"no task was made: all hosts were retried before; --again retries them once more"}},
 		{"all of it, by two", `"already": true, "earlier": [` + one + `,` + two + `]`, "", 0,
 			other + "\n0wcy7y2fb4\n", []string{"`muster retry 0wcy7y2fb4 --outcome failed,unknown` does"}},
 		{"followed", `"already": true, "earlier": [` + one + `]`, "--wait", cli.ExitNotAll, "", nil},

@@ -79,7 +79,7 @@ func TestABudgetOfFailuresIsNotOvershot(t *testing.T) {
 		t.Errorf("without a new budget it says %q", words)
 	}
 	if out, code := h.muster("rollout", "next", id, "--max-failed", "10", "--reason", "they are old"); code != 0 ||
-		!strings.Contains(out, "goes on; it was stopped: max-failed 5 of 200") {
+		!strings.Contains(out, "continues; it was stopped: max-failed 5 of 200") {
 		t.Errorf("next: exit %d, %q", code, out)
 	}
 	if code := h.query(&done, "task", id, "--wait"); code != cli.ExitStopped || done.Outcomes[jobs.Failed] != 11 {

@@ -112,7 +112,7 @@ func TestTheNextWaveIsNotOpenedEarly(t *testing.T) {
 	id := string(task.Task)
 	next := []string{"rollout", "next", id, "--reason", "it looks well"}
 	want := "task " + id + ": no wave was opened: wave 1 of 2 is not over yet: 0 of the 2 jobs so far have ended; " +
-		"`muster rollout show " + id + "` tells when it is over\n"
+		"`muster rollout show " + id + "` shows when it is over\n"
 	if words := h.complaint(cli.ExitNotAll, next...); !strings.HasSuffix(words, want) {
 		t.Errorf("%q, want …%q", words, want)
 	}
@@ -128,7 +128,7 @@ func TestTheNextWaveIsNotOpenedEarly(t *testing.T) {
 	}
 	letGo(t, f)
 	h.awaitTask(task.Task, func(i jobs.TaskInfo) bool { return !i.Rollout.Over.IsZero() })
-	if out, code := h.muster(next...); code != cli.ExitOK || !strings.Contains(out, "goes on") {
+	if out, code := h.muster(next...); code != cli.ExitOK || !strings.Contains(out, "continues") {
 		t.Errorf("of a wave that is over: exit %d, %q", code, out)
 	}
 	wantOutcomes(t, h.wait(task.Task), map[jobs.Outcome]int{jobs.Succeeded: 4})
@@ -162,7 +162,7 @@ func TestAGateAndAHealthCheckBetweenWaves(t *testing.T) {
 			t.Errorf("muster rollout show says:\n%s", out)
 		}
 		if out, code := h.muster("rollout", "next", string(task.Task), "--reason", "it is well"); code != 0 ||
-			!strings.Contains(out, "goes on") {
+			!strings.Contains(out, "continues") {
 			t.Errorf("next: exit %d, %q", code, out)
 		}
 	}

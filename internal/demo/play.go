@@ -249,7 +249,7 @@ func (st *stage) tell(s *cli.Session, story Story) error {
 	b.WriteString(rulesWords(story.Rules))
 	fmt.Fprintf(&b, "  The hosts' own log has %s, and never two at once inside one host (%d).\n",
 		cli.Count(story.Commands, "command"), story.Overlaps)
-	fmt.Fprintf(&b, "  Child processes started: %d. All told it took %s.\n", story.Children,
+	fmt.Fprintf(&b, "  Child processes started: %d. In all it took %s.\n", story.Children,
 		cli.Span(cli.Seconds(story.Seconds)))
 	return s.Write(b.String())
 }
