@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"time"
 
-	"muster/internal/proc"
 	"muster/jobs"
 )
 
@@ -86,9 +85,9 @@ func (n *node) answered(s *slot, late int) {
 		n.log.Warn("given back too late", "slot", s.name, "zone", s.zone, "jobs", late)
 	}
 	if s.zone == "" {
-		n.zones.hint(proc.Boot())
+		n.zones.hint(n.children.machine.Boot())
 	}
-	n.zones.named(s.zone).hint(proc.Boot())
+	n.zones.named(s.zone).hint(n.children.machine.Boot())
 	s.call = nil
 	n.release(s)
 }

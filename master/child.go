@@ -16,7 +16,7 @@ import (
 
 // A child is one worker process of this master.
 type child struct {
-	proc     *proc.Child
+	proc     Process
 	started  time.Duration
 	ready    bool
 	grants   []jobs.Grant // only until the child is ready: the jobs to return if it never is
@@ -27,21 +27,21 @@ type child struct {
 	doom     string          // why the master killed it
 }
 
-func newChild(p *proc.Child, started time.Duration) *child {
+func newChild(p Process, started time.Duration) *child {
 	return &child{proc: p, started: started, orders: make(chan jobs.Order, 1)}
 }
 
 // begin starts a child for the jobs of a take. If the child cannot be started, begin
 // returns the jobs to the queue.
 func (n *node) begin(s *slot, h jobs.Handover) {
-	now := proc.Boot()
+	now := n.children.machine.Boot()
 	p, err := n.start(s)
 	if err != nil {
 		n.children.startFailed(err.Error())
 		n.giveBack(s, h.Reply.Jobs)
 		return
 	}
-	n.files.sign(s, p.PID, s.zone)
+	n.files.sign(s, p.PID(), s.zone)
 	s.free() // the child has the lock
 
 	c := newChild(p, now)
@@ -53,11 +53,11 @@ func (n *node) begin(s *slot, h jobs.Handover) {
 	s.child = c
 	n.children.spawned++
 	n.face.changed = true
-	n.log.Debug("child started", "slot", s.name, "zone", s.zone, "pid", p.PID, "jobs", c.report.Jobs)
+	n.log.Debug("child started", "slot", s.name, "zone", s.zone, "pid", p.PID(), "jobs", c.report.Jobs)
 	n.attend(s, &h)
 }
 
-func (n *node) start(s *slot) (*proc.Child, error) {
+func (n *node) start(s *slot) (Process, error) {
 	if s.lock == nil {
 		return nil, fmt.Errorf("slot %s is locked by another process", s.name)
 	}
@@ -67,7 +67,7 @@ func (n *node) start(s *slot) (*proc.Child, error) {
 	if signedTake(s.lock.Holder()) != "" {
 		return nil, fmt.Errorf("slot %s: its file cannot be written", s.name)
 	}
-	return n.children.parent.Start(proc.Spec{
+	return n.children.machine.Start(proc.Spec{
 		Path: n.cfg.Image, Name: n.cfg.Path, Args: n.cfg.Args, Env: n.cfg.Env,
 		Files: []*os.File{s.lock.File()},
 	})
@@ -109,9 +109,9 @@ func (n *node) attend(s *slot, h *jobs.Handover) {
 			talk.Wait()
 			return // detached: the next binary sees the end of the child
 		}
-		c.proc.Conn.Expire()
+		c.proc.Line().Expire()
 		talk.Wait()
-		c.proc.Conn.Close()
+		c.proc.Line().Close()
 		w.post(func() { n.reaped(s, c, exit) })
 	})
 }
@@ -120,12 +120,12 @@ func (n *node) attend(s *slot, h *jobs.Handover) {
 func speak(c *child, h *jobs.Handover, dead <-chan struct{}, patience time.Duration) error {
 	var err error
 	if h != nil {
-		err = c.proc.Conn.Send(h)
+		err = c.proc.Line().Send(h)
 	}
 	for err == nil {
 		select {
 		case o := <-c.orders:
-			err = c.proc.Conn.Send(o)
+			err = c.proc.Line().Send(o)
 		case <-dead:
 			return nil
 		}
@@ -143,7 +143,7 @@ func speak(c *child, h *jobs.Handover, dead <-chan struct{}, patience time.Durat
 func hear(c *child, pass func(jobs.Report)) error {
 	for {
 		var r jobs.Report
-		err := c.proc.Conn.Receive(&r)
+		err := c.proc.Line().Receive(&r)
 		switch {
 		case err == nil:
 			pass(r)
@@ -177,7 +177,7 @@ func (n *node) reported(s *slot, c *child, r jobs.Report) {
 	}
 	n.face.changed = true
 	if r.Doubt != "" {
-		n.face.doubt, n.face.doubted = r.Doubt, proc.Boot()
+		n.face.doubt, n.face.doubted = r.Doubt, n.children.machine.Boot()
 	}
 	if proved || r.Bye && r.Error == "" && c.started >= n.children.failed {
 		n.children.worked()
@@ -185,9 +185,10 @@ func (n *node) reported(s *slot, c *child, r jobs.Report) {
 	if !r.Bye {
 		return
 	}
-	n.zones.named(s.zone).next(r.Next, proc.Boot(), n.cfg.Poll)
+	n.zones.named(s.zone).next(r.Next, n.children.machine.Boot(), n.cfg.Poll)
 	if r.Error != "" {
-		n.log.Warn("child gives up", "slot", s.name, "zone", s.zone, "pid", c.proc.PID, "error", r.Error)
+		n.log.Warn("child gives up", "slot", s.name, "zone", s.zone, "pid", c.proc.PID(),
+			"error", r.Error)
 		if r.Done == 0 {
 			n.children.died(c, r.Error)
 		}
@@ -205,13 +206,13 @@ func (n *node) reaped(s *slot, c *child, exit proc.Exit) {
 	if exit != (proc.Exit{}) {
 		level = n.log.Warn
 	}
-	level("child ended", "slot", s.name, "zone", s.zone, "pid", c.proc.PID, "why", why,
+	level("child ended", "slot", s.name, "zone", s.zone, "pid", c.proc.PID(), "why", why,
 		"jobs", c.report.Jobs, "done", c.report.Done)
 
 	s.child = nil
 	n.face.changed = true
 	s.lock = n.files.relock(s)
-	if n.stage == running && c.death(exit, proc.Boot()).fruitless() {
+	if n.stage == running && c.death(exit, n.children.machine.Boot()).fruitless() {
 		n.children.died(c, why)
 	}
 	if c.ready {
@@ -258,9 +259,9 @@ func (s *slot) doom(c *child, why string, log hclog.Logger) {
 		return
 	}
 	c.doom = why
-	log.Warn("child is killed", "slot", s.name, "zone", s.zone, "pid", c.proc.PID, "why", why)
+	log.Warn("child is killed", "slot", s.name, "zone", s.zone, "pid", c.proc.PID(), "why", why)
 	if err := c.proc.Kill(); err != nil {
-		log.Error("child cannot be killed", "slot", s.name, "pid", c.proc.PID, "error", err)
+		log.Error("child cannot be killed", "slot", s.name, "pid", c.proc.PID(), "error", err)
 	}
 }
 

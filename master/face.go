@@ -118,7 +118,7 @@ func (n *node) record() jobs.Node {
 		Identity: n.cfg.Identity,
 	}
 	r.Clock.Zones = windows.ZoneData
-	if n.face.doubt != "" && proc.Boot()-n.face.doubted < doubtKeep {
+	if n.face.doubt != "" && n.children.machine.Boot()-n.face.doubted < doubtKeep {
 		r.Doubt = n.face.doubt
 	}
 	if err := proc.ClockKept(); err != nil {
@@ -127,7 +127,7 @@ func (n *node) record() jobs.Node {
 	for _, s := range n.slots.inUse() {
 		switch {
 		case s.child != nil:
-			r.Children = append(r.Children, childRecord(s.child.proc.PID, s.child.report.Jobs, false))
+			r.Children = append(r.Children, childRecord(s.child.proc.PID(), s.child.report.Jobs, false))
 		case s.orphan != nil:
 			r.Children = append(r.Children, childRecord(s.orphan.pid, s.orphan.jobs, true))
 		}

@@ -37,13 +37,14 @@ type Hub interface {
 // A Master keeps the children of one node alive. Its methods may be called at
 // any time and from any goroutine; once Run has returned they do nothing.
 type Master struct {
-	cfg    Config
-	queue  Queue
-	hub    Hub
-	log    hclog.Logger
-	waits  waits
-	orders chan order
-	ended  chan struct{} // closed when Run returns
+	cfg     Config
+	queue   Queue
+	hub     Hub
+	log     hclog.Logger
+	waits   waits
+	machine Machine
+	orders  chan order
+	ended   chan struct{} // closed when Run returns
 }
 
 // waits are the bounds that no operator has a reason to change.
@@ -71,19 +72,25 @@ func defaultWaits() waits {
 	}
 }
 
-// New returns a Master, which does nothing before Run.
+// New returns a Master on this machine, which does nothing before Run.
 func New(cfg Config, q Queue, h Hub, log hclog.Logger) (*Master, error) {
+	return ThisMachine().Master(cfg, q, h, log)
+}
+
+// Master returns a Master on m, which does nothing before Run.
+func (m Machine) Master(cfg Config, q Queue, h Hub, log hclog.Logger) (*Master, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	return &Master{
-		cfg:    cfg,
-		queue:  q,
-		hub:    h,
-		log:    log,
-		waits:  defaultWaits(),
-		orders: make(chan order, 16),
-		ended:  make(chan struct{}),
+		cfg:     cfg,
+		queue:   q,
+		hub:     h,
+		log:     log,
+		waits:   defaultWaits(),
+		machine: m,
+		orders:  make(chan order, 16),
+		ended:   make(chan struct{}),
 	}, nil
 }
 

@@ -68,12 +68,12 @@ func newNode(m *Master) *node {
 		log:    m.log.With("node", m.cfg.Node),
 		waits:  m.waits,
 		slots:  slots{},
-		work:   newWork(),
+		work:   newWork(m.machine.Chance),
 		orders: m.orders,
 		face:   newFace(m.hub),
 	}
-	n.files = lockFiles{dir: m.cfg.Dir, log: n.log, face: n.face}
-	n.children = &nursery{log: n.log, parent: proc.NewParent(),
+	n.files = lockFiles{dir: m.cfg.Dir, take: m.machine.Lock, log: n.log, face: n.face}
+	n.children = &nursery{log: n.log, machine: m.machine,
 		note: func(text string) { n.face.note(&n.face.notes.start, text) }}
 	for _, name := range m.cfg.Zones {
 		n.zones = append(n.zones, &zone{name: name})
@@ -109,7 +109,7 @@ func (n *node) takeLock() error {
 		n.files.master = proc.HeldLock(n.cfg.Kept[keptLock])
 		return nil
 	}
-	lock, err := proc.Lock(filepath.Join(n.cfg.Dir, "master.lock"))
+	lock, err := n.files.take(filepath.Join(n.cfg.Dir, "master.lock"))
 	if err != nil {
 		return fmt.Errorf("another master of this node runs already: %w", err)
 	}
@@ -155,13 +155,13 @@ func (n *node) loop(ctx context.Context) {
 		case o := <-n.orders:
 			o.run(n)
 		case <-n.work.hints:
-			n.zones.hint(proc.Boot())
+			n.zones.hint(n.children.machine.Boot())
 		case <-timer.C:
 		case <-ended:
 			ended = nil
 			n.stop("the context ended")
 		}
-		now := proc.Boot()
+		now := n.children.machine.Boot()
 		// Timers stand still while the machine sleeps, so the timer must be short.
 		timer.Reset(min(n.act(now)-now, n.cfg.Poll))
 	}
@@ -180,7 +180,7 @@ func (n *node) close() error {
 	n.work.cancel()
 	for _, s := range n.slots {
 		if s.child != nil { // not even a kill has ended this child
-			n.log.Error("child does not end", "slot", s.name, "pid", s.child.proc.PID)
+			n.log.Error("child does not end", "slot", s.name, "pid", s.child.proc.PID())
 			if f, _, err := s.child.proc.Detach(); err == nil {
 				f.Close()
 			}

@@ -1,7 +1,6 @@
 package master
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -20,7 +19,7 @@ type nursery struct {
 	log  hclog.Logger
 	note func(string) // tells people what keeps children from starting; empty: nothing
 
-	parent   *proc.Parent
+	machine  Machine
 	spawned  int           // since the master started
 	failures int           // fruitless deaths in a row
 	failed   time.Duration // when the last of them was counted
@@ -84,9 +83,9 @@ func (n *nursery) startFailed(why string) {
 
 // pauseStarts makes the next start wait, longer after each failure.
 func (n *nursery) pauseStarts(begun bool) {
-	wait := pause(n.failures, rand.Float64(), startPause, startPauseMax)
+	wait := pause(n.failures, n.machine.Chance(), startPause, startPauseMax)
 	n.failures++
-	n.failed, n.begun = proc.Boot(), begun
+	n.failed, n.begun = n.machine.Boot(), begun
 	n.paused = n.failed + wait
 }
 

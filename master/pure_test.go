@@ -166,7 +166,7 @@ func TestNoChildStartsBesideTheMarkOfATake(t *testing.T) {
 	n := &node{log: silent(), face: newFace(nil)}
 	n.files = lockFiles{dir: filepath.Dir(path), log: n.log, face: n.face}
 	if p, err := n.start(&slot{name: "1", zone: "default", lock: proc.HeldLock(f)}); err == nil {
-		t.Errorf("child %d was started", p.PID)
+		t.Errorf("child %d was started", p.PID())
 	}
 	if !strings.HasPrefix(n.face.notes.dir, "node.dir cannot be written: ") {
 		t.Errorf("note %q", n.face.notes.dir)

@@ -48,6 +48,7 @@ func (s *slot) free() {
 // in use.
 type lockFiles struct {
 	dir    string
+	take   func(path string) (*proc.LockFile, error)
 	master *proc.LockFile
 	log    hclog.Logger
 	face   *face
@@ -80,7 +81,7 @@ func (n *node) freeSlot(zone string) (*slot, error) {
 
 // lock returns a slot with its lock, or with the orphan that holds the lock.
 func (f lockFiles) lock(name string) (*slot, error) {
-	lock, err := proc.Lock(f.path(name))
+	lock, err := f.take(f.path(name))
 	if err == nil {
 		return &slot{name: name, lock: lock}, nil
 	}
@@ -96,7 +97,7 @@ func (f lockFiles) lock(name string) (*slot, error) {
 // relock takes the lock of a slot whose child is gone. It returns nil if another process
 // was quicker; the next use of the slot finds that process.
 func (f lockFiles) relock(s *slot) *proc.LockFile {
-	lock, err := proc.Lock(f.path(s.name))
+	lock, err := f.take(f.path(s.name))
 	if err != nil {
 		f.log.Warn("slot is not locked", "slot", s.name, "error", err)
 		return nil
@@ -199,7 +200,7 @@ func (n *node) watch(s *slot) {
 	ctx := n.work.ctx
 	path := n.files.path(s.name)
 	n.work.wg.Go(func() {
-		lock, err := proc.WaitFree(ctx, path)
+		lock, err := proc.Await(ctx, func() (*proc.LockFile, error) { return n.files.take(path) })
 		if ctx.Err() != nil {
 			if err == nil {
 				lock.Close()

@@ -2,8 +2,6 @@ package master
 
 import (
 	"time"
-
-	"muster/internal/proc"
 )
 
 // drain orders the children to end after the jobs in hand.
@@ -31,7 +29,7 @@ func (n *node) stop(why string) {
 }
 
 func (n *node) enter(next stage, lasts time.Duration) {
-	n.stage, n.until = next, proc.Boot()+lasts
+	n.stage, n.until = next, n.children.machine.Boot()+lasts
 	n.upgrades = steady
 	n.face.changed = true
 }

@@ -3,7 +3,6 @@ package master
 import (
 	"time"
 
-	"muster/internal/proc"
 	"muster/jobs"
 )
 
@@ -37,7 +36,7 @@ func (n *node) fill(now time.Duration) time.Duration {
 
 // take requests the first jobs of a child.
 func (n *node) take(s *slot) {
-	c := &call{Kind: callTake, Step: n.step(s, n.cfg.Slots), Sent: proc.Boot()}
+	c := &call{Kind: callTake, Step: n.step(s, n.cfg.Slots), Sent: n.children.machine.Boot()}
 	s.call = c
 	// If this master dies before it has started a child, the next one finds the request
 	// here, and knows that nobody has worked on its jobs.
@@ -49,7 +48,7 @@ func (n *node) take(s *slot) {
 // if there are none.
 func (n *node) taken(s *slot, r jobs.Reply) {
 	z := n.zones.named(s.zone)
-	z.answered(r, proc.Boot(), n.cfg.Poll)
+	z.answered(r, n.children.machine.Boot(), n.cfg.Poll)
 	n.explain(z, r)
 	sent := s.call.Sent
 	s.call = nil

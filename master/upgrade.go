@@ -115,7 +115,7 @@ func (n *node) replace() {
 		}
 		if err := n.adopt(s, parcels[s]); err != nil {
 			n.log.Error("child cannot be heard any more", "slot", s.name, "error", err)
-			s.child, s.orphan = nil, &orphan{pid: s.child.proc.PID, jobs: s.child.report.Jobs}
+			s.child, s.orphan = nil, &orphan{pid: s.child.proc.PID(), jobs: s.child.report.Jobs}
 		}
 	}
 	n.resume()
@@ -176,7 +176,7 @@ func detach(c *child) (*parcel, error) {
 		return nil, err
 	}
 	return &parcel{conn: conn, drained: c.drained, state: childState{
-		PID: c.proc.PID, Unread: unread, Started: c.started, Doom: c.doom,
+		PID: c.proc.PID(), Unread: unread, Started: c.started, Doom: c.doom,
 	}}, nil
 }
 
@@ -303,7 +303,7 @@ func (n *node) adopt(s *slot, p *parcel) error {
 	if p == nil {
 		return errors.New("its socket was not kept")
 	}
-	adopted, err := n.children.parent.Adopt(p.state.PID, p.conn, p.state.Unread)
+	adopted, err := n.children.machine.Adopt(p.state.PID, p.conn, p.state.Unread)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package master
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -25,13 +24,15 @@ type work struct {
 	events chan func()   // functions for the node's goroutine to run
 	hints  chan struct{} // holds one hint at most
 	closed chan struct{} // closed when nobody runs events any more
+	chance func() float64
 }
 
-func newWork() *work {
+func newWork(chance func() float64) *work {
 	w := &work{
 		events: make(chan func()),
 		hints:  make(chan struct{}, 1),
 		closed: make(chan struct{}),
+		chance: chance,
 	}
 	w.renew()
 	return w
@@ -82,7 +83,7 @@ func (w *work) insist(ctx context.Context, f func(context.Context) error, tell f
 		}
 		tell(err)
 		select {
-		case <-time.After(pause(try, rand.Float64(), callPause, callPauseMax)):
+		case <-time.After(pause(try, w.chance(), callPause, callPauseMax)):
 		case <-ctx.Done():
 			return false
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"muster/internal/proc"
 	"muster/jobs"
 )
 
@@ -182,6 +181,6 @@ func (n *node) tellLost(z *zone, names []string) {
 		}
 		return nil
 	}, func() {
-		z.known, z.busy, z.due = true, false, proc.Boot()
+		z.known, z.busy, z.due = true, false, n.children.machine.Boot()
 	})
 }

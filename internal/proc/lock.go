@@ -90,11 +90,16 @@ func Lock(path string) (*LockFile, error) {
 
 // WaitFree waits until nobody has the lock any more, and takes it.
 func WaitFree(ctx context.Context, path string) (*LockFile, error) {
+	return Await(ctx, func() (*LockFile, error) { return Lock(path) })
+}
+
+// Await waits until take returns a lock, or another error than that somebody has it.
+func Await(ctx context.Context, take func() (*LockFile, error)) (*LockFile, error) {
 	// A blocking flock could not be given up, so it is tried again and again.
 	tick := time.NewTicker(lockPoll)
 	defer tick.Stop()
 	for {
-		l, err := Lock(path)
+		l, err := take()
 		var locked *LockedError
 		if !errors.As(err, &locked) {
 			return l, err
