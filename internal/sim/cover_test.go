@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,11 +78,16 @@ func lives() (list []string) {
 	return append(list, "cancelled when paused", "superseded when paused")
 }
 
+// rare lists events that few seeds have. Only a run of many must have them all.
+var rare = []string{"child killed behind a call: back", "call delayed and doubled: roll go"}
+
+const many = 400 // seeds
+
 // covered fails if something never happened, and returns how often all else did.
 func covered(t *testing.T, seen map[string]int) string {
 	var b strings.Builder
 	for _, what := range append(wanted(), lives()...) {
-		if seen[what] == 0 {
+		if seen[what] == 0 && (*seeds >= many || !slices.Contains(rare, what)) {
 			t.Errorf("%q never happened", what)
 		}
 	}

@@ -24,7 +24,7 @@ type reply[T any] struct {
 }
 
 // ask makes a call of the queue. do begins it, in the goroutine of the world.
-func ask[T any](ctx context.Context, c *child, what string, do func(over func() bool,
+func ask[T any](ctx context.Context, c *runner, what string, do func(over func() bool,
 	then func(T, error))) (T, error) {
 	back := c.visit(what, func(v *visit) {
 		do(func() bool { return v.answered }, func(value T, err error) { c.answer(v, reply[T]{value, err}) })
@@ -34,7 +34,7 @@ func ask[T any](ctx context.Context, c *child, what string, do func(over func() 
 }
 
 // script makes a call of the queue that is one script, for a zone that exists.
-func script[T any](ctx context.Context, c *child, kind string, do func(*zone, jobs.Micros) T) (T,
+func script[T any](ctx context.Context, c *runner, kind string, do func(*zone, jobs.Micros) T) (T,
 	error) {
 	return ask(ctx, c, kind, func(over func() bool, then func(T, error)) {
 		f := call{kind: kind, do: func(z *zone, now jobs.Micros) any { return do(z, now) }, over: over}
@@ -47,7 +47,7 @@ func script[T any](ctx context.Context, c *child, kind string, do func(*zone, jo
 
 // Step reports the results of jobs, and takes further ones.
 func (d doors) Step(ctx context.Context, _ string, s jobs.Step) (jobs.Reply, error) {
-	return ask(ctx, d.c, "step", func(over func() bool, then func(jobs.Reply, error)) {
+	return ask(ctx, d.c.runner, "step", func(over func() bool, then func(jobs.Reply, error)) {
 		if len(s.Results) > 0 {
 			d.c.says(s.Results)
 			d.c.faults.point(d.c, killReporting, d.c.of(first(s), "reports"))
@@ -74,7 +74,7 @@ var errAbsent = errors.New("the zone does not exist")
 // Checkpoint asks whether the next step of a job may start.
 func (d doors) Checkpoint(ctx context.Context, _ string, q jobs.Checkpoint) (jobs.Verdict, error) {
 	c := d.c
-	return ask(ctx, c, "checkpoint "+string(q.Job), func(over func() bool, then func(jobs.Verdict, error)) {
+	return ask(ctx, c.runner, "checkpoint "+string(q.Job), func(over func() bool, then func(jobs.Verdict, error)) {
 		sent := c.now
 		do := func(z *zone, now jobs.Micros) any { return z.Checkpoint(now, q) }
 		f := call{"checkpoint", do, over, q.Job}
@@ -104,7 +104,7 @@ func (c *child) extend(id jobs.ID, sent time.Duration) {
 // Stops returns the notes of the jobs that are cancelled.
 func (d doors) Stops(ctx context.Context, _ string, ids []jobs.ID) (map[jobs.ID]string, error) {
 	slices.Sort(ids)
-	return script(ctx, d.c, "stops", func(z *zone, _ jobs.Micros) map[jobs.ID]string {
+	return script(ctx, d.c.runner, "stops", func(z *zone, _ jobs.Micros) map[jobs.ID]string {
 		notes := map[jobs.ID]string{}
 		for _, id := range ids {
 			if t := z.Tasks[id.Task()]; t != nil && t.Cancel != "" {
@@ -119,14 +119,14 @@ func (d doors) Stops(ctx context.Context, _ string, ids []jobs.ID) (map[jobs.ID]
 
 // Agreed returns the version of the timetable that is in force, and the time.
 func (d doors) Agreed(ctx context.Context) (jobs.Agreed, error) {
-	return script(ctx, d.c, "timetable", func(_ *zone, now jobs.Micros) jobs.Agreed {
+	return script(ctx, d.c.runner, "timetable", func(_ *zone, now jobs.Micros) jobs.Agreed {
 		return jobs.Agreed{Version: d.c.redis.agreed.version, Now: now, Skew: start.Add(d.c.now).Sub(now)}
 	})
 }
 
 // Excerpts reads what is in force for some scopes.
 func (d doors) Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.Excerpts, error) {
-	return script(ctx, d.c, "excerpts", func(*zone, jobs.Micros) jobs.Excerpts {
+	return script(ctx, d.c.runner, "excerpts", func(*zone, jobs.Micros) jobs.Excerpts {
 		a := d.c.redis.agreed
 		x := jobs.Excerpts{Version: a.version}
 		for _, s := range scopes {

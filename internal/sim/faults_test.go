@@ -303,9 +303,9 @@ func (w *world) accident(kind fault) func() {
 // stopChild stops a child that has a job, for longer than its lock.
 func (w *world) stopChild() {
 	for _, n := range w.nodes {
-		for _, s := range n.slots {
-			if s.child != nil && !s.child.dead && len(s.child.held) > 0 {
-				s.child.stop(w.between(time.Second, 4*time.Minute))
+		for _, c := range n.living() {
+			if len(c.held) > 0 {
+				c.process.stop(w.between(time.Second, 4*time.Minute))
 				return
 			}
 		}

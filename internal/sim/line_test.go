@@ -58,14 +58,15 @@ func (d doors) Dial(ctx context.Context, to fleet.Host) (attempt.Conn, error) {
 	return back.(*line), nil
 }
 
-// at is the job that the child has on a host.
-func (c *child) at(h *host) inHand {
+// at is the job that the child has on a host: the last one, since it may not know yet that it has
+// lost another one.
+func (c *child) at(h *host) (last inHand) {
 	for _, in := range c.held {
-		if in.Job.Host() == h.name {
-			return in
+		if in.Job.Host() == h.name && in.Token > last.Token {
+			last = in
 		}
 	}
-	return inHand{} // Redis has forgotten it
+	return last
 }
 
 // Close ends the connection.

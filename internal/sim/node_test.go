@@ -1,219 +1,159 @@
 package sim
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
+	"muster/internal/proc"
 	"muster/jobs"
+	real "muster/master"
 )
 
-// A node is a machine with a master and its children. The content of its slots outlives the
-// master.
+// A node is a machine with a master and its children. The files of its slots outlive the master.
 type node struct {
 	*world
-	name   string
-	slots  []*slot
-	master *master
-	boots  int
-}
-
-// slot is the file of a slot: the take that is under way, and who has its lock.
-type slot struct {
-	name  string
-	take  string // request id; no child has seen what it brought
-	child *child
+	name     string
+	dir      string
+	slots    int
+	most     int               // jobs that a child has at a time
+	children map[string]*child // the last one of each slot
+	master   *master
+	boots    int
 }
 
 func newNode(w *world, name string, slots int) *node {
-	n := &node{world: w, name: name}
-	for i := range slots {
-		n.slots = append(n.slots, &slot{name: fmt.Sprint(i + 1)})
+	dir, err := os.MkdirTemp(w.dir, name)
+	if err != nil {
+		panic(err)
 	}
-	n.boot()
+	n := &node{world: w, name: name, dir: dir, slots: slots, most: 1 + w.rnd.IntN(2),
+		children: map[string]*child{}}
+	w.in(time.Millisecond, n.boot) // a boot clock that shows 0 shows nothing
 	return n
 }
 
-// A master keeps children alive, as package master does.
+// A master is the process of a real master.
 type master struct {
-	*client
-	node  *node
-	busy  map[*slot]bool // a call of the slot is under way, or its child lives
-	known bool           // what an earlier master left has been told
-	calls int
-	due   time.Duration
-	most  int // jobs a child has at a time
+	*runner
+	at     *node
+	starts int
+
+	mu    sync.Mutex
+	locks []*proc.LockFile // that its goroutines have taken; guarded by mu
 }
 
+// boot starts a master on the node.
 func (n *node) boot() {
 	n.boots++
-	m := &master{client: newClient(&process{world: n.world}, "", ""), node: n, busy: map[*slot]bool{},
-		most: 1 + n.rnd.IntN(2)}
+	m := &master{runner: n.newRunner("", "", fmt.Sprintf("%s %d", n.name, n.boots)), at: n}
 	n.master = m
 	m.kills, m.dies = masterBehindCall, func() {
 		if !m.dead {
 			n.die(n.faults.away())
 		}
 	}
-	for _, s := range n.slots {
-		switch {
-		case s.child != nil && !s.child.dead:
-			m.busy[s] = true
-			s.child.ended = func() { m.then(func() { m.lose(s, "vanished after its master") }) }
-		case s.take != "":
-			m.busy[s] = true
-			m.undo(s)
-		}
+	gone := m.gone
+	m.gone = func() {
+		gone()
+		m.unlock()
 	}
-	m.recover()
-	m.tick()
+	cfg := real.Default()
+	cfg.Node, cfg.Dir, cfg.Zones, cfg.Children, cfg.Slots = n.name, n.dir, []string{zoneName}, n.slots, n.most
+	cfg.Path, cfg.Beat = "muster", 7*time.Second
+	machine := real.Machine{Boot: m.clock, Lock: m.lock, Start: m.startChild, Chance: m.luck}
+	d := masterDoors{m}
+	r, err := machine.Master(cfg, d, d, hclog.NewNullLogger())
+	if err != nil {
+		panic(err)
+	}
+	m.woken = true
+	m.workers.Go(func() {
+		err := r.Run(m.ctx)
+		m.visit("ends", func(*visit) { m.broken("the master of %s ends: %v", n.name, err) })
+	})
 }
 
-// recover finds what slots have without a process.
-func (m *master) recover() {
-	f := func(z *zone, _ jobs.Micros) any {
-		var names []string
-		for _, name := range sorted(z.Hold[m.node.name]) {
-			if len(z.Hold[m.node.name][name].Jobs) > 0 {
-				names = append(names, name)
+// lock takes a lock of the node, which ends with the process.
+func (m *master) lock(path string) (*proc.LockFile, error) {
+	select {
+	case <-m.killed: // the goroutines of a dead master must not take what the next one needs
+		return nil, os.ErrProcessDone
+	default:
+	}
+	l, err := proc.Lock(path)
+	if err == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.locks = append(m.locks, l)
+	}
+	return l, err
+}
+
+func (m *master) unlock() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.locks {
+		l.Close()
+	}
+}
+
+// masterDoors are the ways of a real master to the queue. Their methods run in its goroutines.
+type masterDoors struct{ m *master }
+
+// Step returns jobs, and takes new ones.
+func (d masterDoors) Step(ctx context.Context, _ string, s jobs.Step) (jobs.Reply, error) {
+	return ask(ctx, d.m.runner, "steps "+s.Slot, func(over func() bool, then func(jobs.Reply, error)) {
+		if s.Want > 0 {
+			d.m.faults.masterPoint(d.m.at, masterBeforeTake)
+		}
+		d.m.step(s, over, func(r jobs.Reply, err error) { then(d.m.withHosts(r), err) })
+	})
+}
+
+// Lose reports that the child in a slot is gone.
+func (d masterDoors) Lose(ctx context.Context, _ string, l jobs.Loss) ([]jobs.ID, error) {
+	return ask(ctx, d.m.runner, "loses "+l.Slot, func(over func() bool, then func([]jobs.ID, error)) {
+		d.m.lose(l, over, func(err error) { then(nil, err) })
+	})
+}
+
+// Held returns the jobs that each slot of a node has.
+func (d masterDoors) Held(ctx context.Context, _, node string) (map[string][]jobs.ID, error) {
+	return script(ctx, d.m.runner, "hold", func(z *zone, _ jobs.Micros) map[string][]jobs.ID {
+		held := map[string][]jobs.ID{}
+		for slot, h := range z.Hold[node] {
+			for id := range h.Jobs {
+				held[slot] = append(held[slot], id)
 			}
 		}
-		return names
-	}
-	m.script(call{kind: "hold", do: f}, nil, func(v any, err error) {
-		if err != nil {
-			m.after(time.Second, m.recover)
-			return
-		}
-		for _, name := range v.([]string) {
-			for _, s := range m.node.slots {
-				if s.name == name && !m.busy[s] {
-					m.busy[s] = true
-					m.lose(s, "vanished while no master ran")
-				}
-			}
-		}
-		m.known = true
+		return held
 	})
 }
 
-// tick looks for work.
-func (m *master) tick() {
-	m.after(time.Second, m.tick)
-	if !m.known || m.due > m.now {
-		return
-	}
-	for _, s := range m.node.slots {
-		if !m.busy[s] {
-			m.busy[s] = true
-			m.take(s)
-			return
+// Beat shows the node to nobody.
+func (masterDoors) Beat(context.Context, jobs.Node) error { return nil }
+
+// Gone is for an orderly end.
+func (masterDoors) Gone(context.Context, string) error { return nil }
+
+// Wake sends no hints: a master looks by itself.
+func (masterDoors) Wake(context.Context, []string) (<-chan struct{}, func(), error) {
+	return nil, func() {}, nil
+}
+
+// living returns the children that are alive, by slot.
+func (n *node) living() (list []*child) {
+	for _, slot := range sorted(n.children) {
+		if c := n.children[slot]; !c.dead {
+			list = append(list, c)
 		}
 	}
-}
-
-func (m *master) request() string {
-	m.calls++
-	return fmt.Sprintf("%s.%d.%d", m.node.name, m.node.boots, m.calls)
-}
-
-func (m *master) take(s *slot) {
-	step := jobs.Step{Node: m.node.name, Slot: s.name, Request: m.request(), Want: m.most}
-	s.take = step.Request
-	sent := m.now
-	m.faults.masterPoint(m.node, masterBeforeTake)
-	m.insist(step, func(r jobs.Reply) {
-		m.due = m.now
-		if r.Status != jobs.StatusJobs && r.Status != jobs.StatusMore {
-			m.due = m.now + poll
-			if r.Next != 0 {
-				m.due = m.now + min(max(r.Next.Sub(r.Now), 0), poll)
-			}
-		}
-		if len(r.Jobs) == 0 {
-			s.take = ""
-			m.release(s)
-			return
-		}
-		m.faults.masterPoint(m.node, masterBeforeChild)
-		m.after(m.between(time.Millisecond, 20*time.Millisecond), func() { m.begin(s, r, sent) })
-	})
-}
-
-// insist repeats a step until it is answered.
-func (m *master) insist(step jobs.Step, then func(jobs.Reply)) {
-	m.step(step, nil, func(r jobs.Reply, err error) {
-		if err != nil {
-			m.after(m.between(100*time.Millisecond, 2*time.Second), func() { m.insist(step, then) })
-			return
-		}
-		then(r)
-	})
-}
-
-// begin starts a child for jobs that were taken.
-func (m *master) begin(s *slot, r jobs.Reply, sent time.Duration) {
-	s.take = "" // before a child can know of the jobs
-	c := newChild(m, s)
-	s.child = c
-	c.deadline = deadlineOf(r, sent)
-	c.ended = func() {
-		m.then(func() {
-			if c.ready {
-				m.lose(s, "killed")
-				return
-			}
-			m.giveBack(s, r)
-		})
-	}
-	c.reports = func(r jobs.Report) { m.then(func() { c.reported(r) }) }
-	m.overdue(s, c)
-	c.start(r, sent)
-}
-
-// overdue kills a child that is past its deadline.
-func (m *master) overdue(s *slot, c *child) {
-	if c.dead || s.child != c {
-		return
-	}
-	if c.deadline > 0 && m.now > c.deadline+time.Second {
-		c.die("past its deadline")
-		return
-	}
-	m.after(time.Second, func() { m.overdue(s, c) })
-}
-
-// undo gives back what an earlier master took for a slot and gave to nobody.
-func (m *master) undo(s *slot) {
-	step := jobs.Step{Node: m.node.name, Slot: s.name, Request: s.take, Want: m.most}
-	m.insist(step, func(r jobs.Reply) { m.giveBack(s, r) })
-}
-
-// giveBack returns jobs that no child has seen.
-func (m *master) giveBack(s *slot, r jobs.Reply) {
-	back := jobs.Step{Node: m.node.name, Slot: s.name, Request: m.request()}
-	for _, g := range r.Jobs {
-		back.Results = append(back.Results, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
-	}
-	m.insist(back, func(jobs.Reply) {
-		s.take = ""
-		m.release(s)
-	})
-}
-
-func (m *master) lose(s *slot, why string) {
-	l := jobs.Loss{Node: m.node.name, Slot: s.name, Why: why}
-	m.client.lose(l, func(err error) {
-		if err != nil {
-			m.after(m.between(100*time.Millisecond, 2*time.Second), func() { m.lose(s, why) })
-			return
-		}
-		m.release(s)
-	})
-}
-
-func (m *master) release(s *slot) {
-	s.child = nil
-	delete(m.busy, s)
+	return list
 }
 
 // die is kill -9 of the master. Its children see it, end what they have and exit.
@@ -223,11 +163,8 @@ func (n *node) die(back time.Duration) {
 	}
 	n.say("master %s: killed", n.name)
 	n.master.kill()
-	for _, s := range n.slots {
-		if c := s.child; c != nil && !c.dead {
-			c.ended, c.reports = func() {}, func(jobs.Report) {}
-			c.then(c.drain)
-		}
+	for _, c := range n.living() {
+		c.then(c.orphaned)
 	}
 	n.in(back, n.boot)
 }
@@ -237,10 +174,8 @@ func (n *node) die(back time.Duration) {
 func (n *node) sleep(d time.Duration) {
 	stop := func(p *process) { p.stop(d + n.between(0, 50*time.Millisecond)) }
 	stop(n.master.process)
-	for _, s := range n.slots {
-		if s.child != nil {
-			stop(s.child.process)
-		}
+	for _, c := range n.living() {
+		stop(c.process)
 	}
 }
 
@@ -251,11 +186,8 @@ func (n *node) crash(back time.Duration) {
 	}
 	n.say("node %s: crashed", n.name)
 	n.master.kill()
-	for _, s := range n.slots {
-		if s.child != nil && !s.child.dead {
-			s.child.ended = func() {}
-			s.child.die("its node crashed")
-		}
+	for _, c := range n.living() {
+		c.die("its node crashed")
 	}
 	n.in(back, n.boot)
 }

@@ -346,10 +346,10 @@ func (c *client) step(a jobs.Step, over func() bool, then func(jobs.Reply, error
 	})
 }
 
-func (c *client) lose(l jobs.Loss, then func(error)) {
+func (c *client) lose(l jobs.Loss, over func() bool, then func(error)) {
 	c.stamped(func(stamp jobs.Micros) call {
 		m := model.Loss{Loss: l, Sent: stamp}
-		return call{kind: "lose", do: func(z *model.Zone, now jobs.Micros) any {
+		return call{kind: "lose", over: over, do: func(z *model.Zone, now jobs.Micros) any {
 			if _, stale := z.Lose(now, m); stale {
 				return model.Stale
 			}

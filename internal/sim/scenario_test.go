@@ -65,7 +65,7 @@ func TestScenarios(t *testing.T) {
 
 // playScript plays a scenario, and returns its log.
 func playScript(t *testing.T, script string) string {
-	s := &scenario{world: newWorld(1), t: t, tasks: map[string]jobs.TaskID{}, lasts: 10 * time.Minute}
+	s := &scenario{world: newWorld(t, 1), t: t, tasks: map[string]jobs.TaskID{}, lasts: 10 * time.Minute}
 	defer s.close()
 	s.faults = faults{w: s.world, fired: map[fault]int{}, seen: map[string]int{}, excused: map[string]int{},
 		plot: &plot{names: map[string]string{}}}
@@ -105,8 +105,7 @@ func (s *scenario) line(text string) error {
 	case "node":
 		name, slots, _ := strings.Cut(rest, " of ")
 		n, err := strconv.Atoi(strings.TrimSuffix(slots, " slots"))
-		s.nodes = append(s.nodes, newNode(s.world, name, 1))
-		s.nodes[len(s.nodes)-1].master.most = n
+		s.nodes = append(s.nodes, newNode(s.world, name, n))
 		return err
 	case "task":
 		return s.task(rest)
@@ -233,8 +232,8 @@ func (s *scenario) node(name string) *node {
 // child does something with the first child that has a job.
 func (s *scenario) child(do func(*child)) {
 	for _, n := range s.nodes {
-		for _, slot := range n.slots {
-			if c := slot.child; c != nil && !c.dead && len(c.held) > 0 {
+		for _, c := range n.living() {
+			if len(c.held) > 0 {
 				do(c)
 				return
 			}

@@ -15,7 +15,7 @@ import (
 
 var (
 	oneSeed = flag.Uint64("sim.seed", 0, "replay this seed, with all that happened")
-	seeds   = flag.Uint64("sim.seeds", 150, "how many seeds to play, from 1 on")
+	seeds   = flag.Uint64("sim.seeds", 80, "how many seeds to play, from 1 on")
 )
 
 const (
@@ -25,16 +25,17 @@ const (
 
 // play plays one seed, in pretended time.
 func play(t *testing.T, seed uint64) (w *world) {
-	synctest.Test(t, func(*testing.T) { w = playOut(seed) })
+	synctest.Test(t, func(t *testing.T) { w = playOut(t, seed) })
 	return w
 }
 
-func newWorld(seed uint64) *world {
-	return &world{seed: seed, rnd: rand.New(rand.NewPCG(seed, 1)), bubble: newBubble(), story: fnv.New64a()}
+func newWorld(t *testing.T, seed uint64) *world {
+	return &world{dir: t.TempDir(), seed: seed, rnd: rand.New(rand.NewPCG(seed, 1)), bubble: newBubble(),
+		story: fnv.New64a()}
 }
 
-func playOut(seed uint64) *world {
-	w := newWorld(seed)
+func playOut(t *testing.T, seed uint64) *world {
+	w := newWorld(t, seed)
 	defer w.close()
 	drawFaults(w)
 	w.redis = newServer(w)
@@ -54,7 +55,7 @@ func playOut(seed uint64) *world {
 	w.faults.quiet = true
 	w.in(6*time.Minute, w.staff.settle)
 	for w.now < busy+quiet && w.wrong == "" {
-		w.run(w.now + 10*time.Minute)
+		w.run(w.now + 2*time.Minute)
 		if w.now > busy+10*time.Minute && len(w.staff.unfinished()) == 0 {
 			break
 		}
@@ -66,10 +67,12 @@ func playOut(seed uint64) *world {
 // close ends the processes that are left, and waits for their goroutines.
 func (w *world) close() {
 	for _, n := range w.nodes {
-		for _, s := range n.slots {
-			if s.child != nil && !s.child.dead {
-				s.child.kill()
-			}
+		for _, c := range n.living() {
+			c.kill()
+			c.lock.Close()
+		}
+		if n.master != nil && !n.master.dead {
+			n.master.kill()
 		}
 	}
 	w.workers.Wait()

@@ -14,6 +14,7 @@ import (
 // A world is one run of a seed.
 type world struct {
 	seed   uint64
+	dir    string // for files
 	rnd    *rand.Rand
 	now    time.Duration // true time, as the boot clocks of all machines show it
 	events queue
