@@ -42,7 +42,7 @@ func SlowScriptBehind(text, name string) Behind {
 // ScriptBehind puts a text in front of a script. The parameters of the text go into KEYS 2 and up.
 func ScriptBehind(text, name string) Behind {
 	for _, s := range []*Script{Scripts.Put, Scripts.Step, Scripts.Checkpoint, Scripts.Lose,
-		Scripts.End, Scripts.Move, Scripts.epoch, Scripts.Control, Scripts.Order,
+		Scripts.End, Scripts.Move, Scripts.epoch, Scripts.Control, Scripts.Reorder,
 		Scripts.Speak, ScriptRoll, ScriptAppoint, ScriptRecall, ScriptAsk} {
 		if s.name == name {
 			behind := Behind{Script: redis.NewScript(text + s.text), text: text + s.text}

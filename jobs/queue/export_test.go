@@ -79,7 +79,7 @@ func (q *Conn) ForgetClock(ctx context.Context, zone string) error {
 func ScriptTexts() map[string]string {
 	texts := map[string]string{}
 	for _, s := range []*Script{Scripts.Put, Scripts.Step, Scripts.Checkpoint, Scripts.Lose,
-		Scripts.End, Scripts.Move, Scripts.epoch, Scripts.Control, Scripts.Fsck, Scripts.Order,
+		Scripts.End, Scripts.Move, Scripts.epoch, Scripts.Control, Scripts.Fsck, Scripts.Reorder,
 		Scripts.Speak, Scripts.Blob, ScriptRoll, ScriptAppoint, ScriptRecall, ScriptAsk, Scripts.Lead,
 		Scripts.Schedule, Scripts.Tick} {
 		texts[s.Hash()] = s.text

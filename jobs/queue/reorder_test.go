@@ -12,7 +12,7 @@ import (
 // order calls the script order and reads its status. It returns nil if the script broke off.
 func (w *twin) order(t rapid.TB, op string, a model.Walk, args ...any) []any {
 	args = append([]any{op, a.Token, a.Lasts.Milliseconds()}, args...)
-	v, ok := w.call(t, "order", args...)
+	v, ok := w.call(t, "reorder", args...)
 	if !ok {
 		return nil
 	}

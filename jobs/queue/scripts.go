@@ -54,8 +54,8 @@ var (
 	luaControl string
 	//go:embed lua/fsck.lua
 	luaFsck string
-	//go:embed lua/order.lua
-	luaOrder string
+	//go:embed lua/reorder.lua
+	luaReorder string
 	//go:embed lua/speak.lua
 	luaSpeak string
 	//go:embed lua/recall.lua
@@ -122,7 +122,7 @@ func alone(name, text string) *Script { return newScript(name, text) }
 
 // Scripts are the scripts that several handles or the connection itself call.
 var Scripts = struct {
-	Put, Step, Checkpoint, Lose, End, Move, epoch, Control, Fsck, Order, Speak,
+	Put, Step, Checkpoint, Lose, End, Move, epoch, Control, Fsck, Reorder, Speak,
 	Blob *Script
 
 	Lead, Schedule, Tick *Script
@@ -137,7 +137,7 @@ var Scripts = struct {
 	epoch:      load("epoch", []string{luaExclude, luaRule}, luaFreeze, luaEpoch),
 	Control:    load("control", []string{luaExclude, luaRule}, luaControl),
 	Fsck:       load("fsck", []string{luaExclude, luaRule}, luaFsck),
-	Order:      load("order", nil, luaOrder),
+	Reorder:    load("reorder", nil, luaReorder),
 	Speak:      load("speak", nil, luaSpeak),
 	Blob:       load("blob", nil, luaBlob),
 	Lead:       alone("lead", luaLead),

@@ -95,7 +95,7 @@ func newTwinOf(t testing.TB, addr string, behind func(text, name string) queue.B
 		scripts: map[string]queue.Behind{}}
 	t.Cleanup(func() { w.rdb.Close() })
 	for _, name := range []string{"put", "step", "checkpoint", "lose", "end", "move", "epoch", "control",
-		"order", "roll", "appoint", "recall", "ask"} {
+		"reorder", "roll", "appoint", "recall", "ask"} {
 		w.scripts[name] = behind(pretend, name)
 	}
 	return w

@@ -125,7 +125,7 @@ func (w *walk) call(ctx context.Context, op string, args ...any) (*codec.Reader,
 		}
 	}
 	began := time.Now()
-	r, err := w.q.c.Script(ctx, queue.Scripts.Order, w.zone,
+	r, err := w.q.c.Script(ctx, queue.Scripts.Reorder, w.zone,
 		append([]any{op, w.token, walkLock.Milliseconds()}, args...)...)
 	w.pause = time.Since(began)
 	if err != nil {

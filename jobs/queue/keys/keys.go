@@ -24,7 +24,7 @@ type Key struct {
 // ZoneKeys lists the keys of a zone. The scripts get a Lua name for each: m.kQueue, m.kTask .. id
 // and so on.
 var ZoneKeys = []Key{
-	{"queue", "zset", "move, step, end, epoch, fsck, order, recall",
+	{"queue", "zset", "move, step, end, epoch, fsck, reorder, recall",
 		"jobs that have never started: id by the µs at which to run it"},
 	{"again", "zset", "step, checkpoint, lose, end, move, epoch, control, fsck, appoint, recall",
 		"jobs that have started or wait: id by the µs from which a worker may take it"},
@@ -60,14 +60,14 @@ var ZoneKeys = []Key{
 		"tasks that have not ended: id by the µs at which the task is due; for lists"},
 	{"rolling", "set",
 		"move, step, lose, end, fsck, roll, recall", "tasks with a rule that have not ended"},
-	{"overload", "string", "order",
+	{"overload", "string", "reorder",
 		"token of the worker that reorders the queue, then \"cool\", with PX"},
-	{"zone", "hash", "epoch, step, put, move, lose, end, control, order, recall, ask",
+	{"zone", "hash", "epoch, step, put, move, lose, end, control, reorder, recall, ask",
 		"run id, epoch, end of the freeze, whether history is kept and must answer first, highest " +
 			"TIME, last token, halt, pause, paused customers, whether `asks` may have jobs, changes of " +
 			"tasks, last reordering, numbers of ended jobs and tasks"},
 	{"events", "stream",
-		"put, move, step, lose, end, epoch, control, fsck, order, appoint, recall, ask, Alert",
+		"put, move, step, lose, end, epoch, control, fsck, reorder, appoint, recall, ask, Alert",
 		"all events of the zone; about 1,000,000 entries"},
 	{"out:<id>", "stream", "step, speak, ask",
 		"output of the host: one entry an attempt, many while it runs; expires after 24 h"},

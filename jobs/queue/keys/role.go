@@ -39,7 +39,7 @@ var (
 const AskReplay = "acl|dryrun"
 
 // nodeWriters lists the writers in keys.go that a node calls.
-var nodeWriters = strings.Fields("step checkpoint lose epoch order speak ask Alert")
+var nodeWriters = strings.Fields("step checkpoint lose epoch reorder speak ask Alert")
 
 // Commands returns the commands that a role calls, sorted.
 func (r Role) Commands() []string {

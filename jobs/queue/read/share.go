@@ -66,10 +66,10 @@ func (q *Zones) sharing(ctx context.Context, zone string, now time.Time) (jobs.S
 	return s, nil
 }
 
-// coolDown is the value of the key overload after a walk; see order.lua.
+// coolDown is the value of the key overload after a walk; see reorder.lua.
 const coolDown = "cool"
 
-// readReordered reads the record that order.lua keeps of a walk: its end, and its event.
+// readReordered reads the record that reorder.lua keeps of a walk: its end, and its event.
 func readReordered(text string) (r jobs.Reordered) {
 	at, detail, _ := strings.Cut(text, " ")
 	var d struct {
