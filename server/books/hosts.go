@@ -16,10 +16,10 @@ import (
 
 type (
 	hostsInput struct {
-		On      string `query:"on" doc:"what this selector picks; empty: all hosts, drained ones too"`
-		Cursor  string `query:"cursor" doc:"next of the page before"`
-		Limit   int    `query:"limit" minimum:"0" maximum:"5000" doc:"hosts of a page at most; 0: all"`
-		Fold    bool   `query:"fold" doc:"also all names, folded"`
+		On      string `query:"on" doc:"selector of the hosts; empty: all hosts, drained ones too"`
+		Cursor  string `query:"cursor" doc:"the field next of the page before"`
+		Limit   int    `query:"limit" minimum:"0" maximum:"5000" doc:"most hosts of a page; 0: all"`
+		Fold    bool   `query:"fold" doc:"add all names, folded"`
 		Drained bool   `query:"drained" doc:"with drained hosts, whatever the selector"`
 	}
 	hostsOutput    struct{ Body api.HostList }

@@ -44,7 +44,7 @@ type (
 	hostWindowsOutput struct{ Body api.HostWindows }
 	hostWindowsInput  struct {
 		Host    string `path:"host"`
-		Runbook string `query:"runbook" doc:"for this runbook; else for any"`
+		Runbook string `query:"runbook" doc:"name of the runbook; empty: any"`
 	}
 )
 
@@ -65,7 +65,8 @@ func (s Windows) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/windows", "Show windows, freezes and approvals"), s.windows)
 	huma.Register(api, web.Get("/v1/windows/{window}/next", "List the next occurrences of a window"),
 		s.windowNext)
-	huma.Register(api, web.Get("/v1/hosts/{host}/next", "List when a host is open next"), s.hostNext)
+	huma.Register(api, web.Get("/v1/hosts/{host}/next",
+		"List the next times in which a host is open"), s.hostNext)
 	huma.Register(api, web.Get("/v1/hosts/{host}/windows", "Explain which windows hold for a host"),
 		s.hostWindows)
 }

@@ -37,7 +37,7 @@ type FsckRoutes struct {
 // Routes registers the routes of the resource.
 func (s FsckRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Post("/v1/zones/{zone}/fsck",
-		"Compare what the queue says in several places, and mend it"), s.fsck)
+		"Check that the parts of the queue agree, and mend them"), s.fsck)
 }
 
 // fsck examines a zone. Only mending is an order.

@@ -56,7 +56,7 @@ type GateRoutes struct {
 // Routes registers the routes of the resource.
 func (s GateRoutes) Routes(api huma.API) {
 	const gate = "/v1/tasks/{task}/gates"
-	huma.Register(api, web.Get("/v1/gates", "List jobs that stand at a gate"), s.gates)
+	huma.Register(api, web.Get("/v1/gates", "List jobs that wait at a gate"), s.gates)
 	for path, does := range map[string]struct {
 		what string
 		do   func(context.Context, *gateInput) (*answersOutput, error)

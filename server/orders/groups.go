@@ -47,7 +47,8 @@ type GroupRoutes struct {
 func (s GroupRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/groups", "List groups in use or frozen"), s.groups)
 	huma.Register(api, web.Post("/v1/groups/{group}/clear", "Clear a frozen group"), s.clearGroup)
-	huma.Register(api, web.Get("/v1/limits", "List limits and who counts against them"), s.limits)
+	huma.Register(api, web.Get("/v1/limits",
+		"List limits and the hosts that count against them"), s.limits)
 }
 
 // groups lists the redundancy groups that are in use or frozen.

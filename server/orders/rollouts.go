@@ -39,7 +39,7 @@ func (s RolloutRoutes) Routes(api huma.API) {
 		"List tasks with a rule or waves on their way"), s.rollouts)
 	huma.Register(api, web.Post(rollout+"/stop", "Let no further job of a task begin"), s.stopRollout)
 	huma.Register(api, web.Post(rollout+"/next",
-		"Let a task go on, or open its next wave"), s.nextRollout)
+		"Let a task continue, or open its next wave"), s.nextRollout)
 }
 
 // rollouts answers GET /v1/rollouts.

@@ -38,11 +38,12 @@ type Agreement struct {
 
 // Routes registers the routes of the resource.
 func (a *Agreement) Routes(api huma.API) {
-	huma.Register(api, web.Get("/v1/agreed", "Show what history keeps of what was agreed"), a.report)
+	huma.Register(api, web.Get("/v1/agreed",
+		"Show the copy of windows, schedules and orders that history keeps"), a.report)
 	huma.Register(api, web.Post("/v1/agreed/restore",
-		"Put back what Redis has lost of what was agreed"), a.restore)
+		"Restore windows, schedules and orders that Redis has lost"), a.restore)
 	huma.Register(api, web.Post("/v1/agreed/forsake",
-		"Go on without what Redis has lost of it"), a.forsake)
+		"Continue without the windows, schedules and orders that Redis has lost"), a.forsake)
 }
 
 // errAgreedLost is the answer to a request that would begin work.

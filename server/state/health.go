@@ -39,7 +39,7 @@ type Health struct {
 
 // Routes registers the routes of the resource.
 func (s Health) Routes(api huma.API) {
-	huma.Register(api, web.Get(web.HealthPath, "Tell whether the server can work"), s.health)
+	huma.Register(api, web.Get(web.HealthPath, "Show whether the server can work"), s.health)
 }
 
 // health answers GET /v1/health. Strangers get one word.

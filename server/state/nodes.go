@@ -33,7 +33,7 @@ type NodeRoutes struct {
 // Routes registers the routes of the resource.
 func (s NodeRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/nodes", "List nodes"), s.nodes)
-	huma.Register(api, web.Get("/v1/queue", "Show what waits in each zone"), s.depths)
+	huma.Register(api, web.Get("/v1/queue", "Show how many jobs wait in each zone"), s.depths)
 }
 
 func (s NodeRoutes) nodes(ctx context.Context, _ *web.Nothing) (*nodesOutput, error) {

@@ -14,7 +14,7 @@ import (
 
 type (
 	pausesInput struct {
-		Task  string `query:"task" doc:"only what keeps jobs of this task from starting"`
+		Task  string `query:"task" doc:"only orders that keep jobs of this task from starting"`
 		Tasks bool   `query:"tasks" doc:"with the paused ones of the newest tasks"`
 	}
 	pausesOutput struct{ Body api.PauseList }
@@ -29,7 +29,7 @@ type PauseRoutes struct {
 
 // Routes registers the routes of the resource.
 func (s PauseRoutes) Routes(api huma.API) {
-	huma.Register(api, web.Get("/v1/pauses", "Show what stands still by order"), s.pauses)
+	huma.Register(api, web.Get("/v1/pauses", "Show pauses, halt and freezes in force"), s.pauses)
 }
 
 func (s PauseRoutes) pauses(ctx context.Context, in *pausesInput) (*pausesOutput, error) {

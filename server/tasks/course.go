@@ -13,9 +13,9 @@ import (
 type (
 	courseOutput    struct{ Body api.Course }
 	pastEventsInput struct {
-		Of     string `query:"of" required:"true" doc:"id of a task, or of a job"`
-		Cursor string `query:"cursor" doc:"next of the page before"`
-		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"500" doc:"events of a page at most"`
+		Of     string `query:"of" required:"true" doc:"id of a task or of a job"`
+		Cursor string `query:"cursor" doc:"the field next of the page before"`
+		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"500" doc:"most events of a page"`
 	}
 	pastEventsOutput struct{ Body api.PastEvents }
 )

@@ -36,8 +36,8 @@ const (
 )
 
 type eventsInput struct {
-	Task string `query:"task" doc:"only what concerns this task and its jobs"`
-	Last string `header:"Last-Event-ID" doc:"go on behind this event"`
+	Task string `query:"task" doc:"only events of this task and its jobs"`
+	Last string `header:"Last-Event-ID" doc:"id of the last event that the caller has got"`
 }
 
 // Streams lets clients follow what happens.

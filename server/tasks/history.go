@@ -34,8 +34,8 @@ type (
 	pastInput struct {
 		PastFilter
 
-		Cursor string `query:"cursor" doc:"next of the page before"`
-		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"jobs of a page at most"`
+		Cursor string `query:"cursor" doc:"the field next of the page before"`
+		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"most jobs of a page"`
 	}
 	pastOutput         struct{ Body api.PastJobs }
 	historyStateOutput struct{ Body api.HistoryState }

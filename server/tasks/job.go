@@ -30,7 +30,8 @@ type JobRoutes struct {
 func (s JobRoutes) Routes(api huma.API) {
 	const job = "/v1/jobs/{job}"
 	huma.Register(api, web.Get(job, "Show a job"), s.job)
-	huma.Register(api, web.Post(job+"/ask", "Ask the host how a job ended that ended unknown"), s.ask)
+	huma.Register(api, web.Post(job+"/ask",
+		"Ask a host about the end of a job that ended unknown"), s.ask)
 	huma.Register(api, web.Raw(web.Get(job+"/output",
 		"What the host said, byte for byte"), "application/octet-stream"), s.output)
 }

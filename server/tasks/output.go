@@ -12,13 +12,13 @@ import (
 type (
 	outputInput struct {
 		Job  string `path:"job"`
-		From int64  `query:"from" minimum:"0" doc:"leave out what stands before this place"`
-		Wait string `query:"wait" doc:"answer later, when there is more, or the job has ended: at most 1m"`
+		From int64  `query:"from" minimum:"0" doc:"first byte of the output to return"`
+		Wait string `query:"wait" doc:"time to wait for more output or the end of the job; at most 1m"`
 	}
 	outputOutput struct {
 		Type  string `header:"Content-Type"`
-		Next  int64  `header:"Muster-Next" doc:"where to go on: what the host has said so far, in bytes"`
-		Ended bool   `header:"Muster-Ended" doc:"nothing more will come"`
+		Next  int64  `header:"Muster-Next" doc:"the value of from for the next request: bytes of output so far"`
+		Ended bool   `header:"Muster-Ended" doc:"no more output follows"`
 		Body  []byte
 	}
 )

@@ -27,7 +27,7 @@ type (
 
 	taskInput struct {
 		Task string `path:"task"`
-		Wait string `query:"wait" doc:"answer later, when more jobs have ended: seconds, or 30s; at most 1m"`
+		Wait string `query:"wait" doc:"time to wait until more jobs have ended: seconds, or 30s; at most 1m"`
 		Seen int    `query:"seen" default:"-1" doc:"jobs that the caller knows to have ended"`
 	}
 	taskOutput struct{ Body jobs.TaskInfo }
@@ -36,8 +36,8 @@ type (
 		Task    string `path:"task"`
 		State   string `query:"state" doc:"only jobs in this state"`
 		Outcome string `query:"outcome" doc:"only jobs with this outcome"`
-		Cursor  string `query:"cursor" doc:"next of the page before"`
-		Limit   int    `query:"limit" minimum:"1" maximum:"500" default:"500" doc:"jobs of a page at most"`
+		Cursor  string `query:"cursor" doc:"the field next of the page before"`
+		Limit   int    `query:"limit" minimum:"1" maximum:"500" default:"500" doc:"most jobs of a page"`
 	}
 	jobsOutput struct{ Body api.JobList }
 
@@ -62,7 +62,7 @@ func (s TaskRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/tasks", "List the newest tasks"), s.tasks)
 	huma.Register(api, web.Get(task, "Show a task, or wait for it to change"), s.task)
 	huma.Register(api, web.Get(task+"/jobs", "List the jobs of a task"), s.jobs)
-	huma.Register(api, web.Get(task+"/waits", "Tell what jobs wait for"), s.waits)
+	huma.Register(api, web.Get(task+"/waits", "List what jobs wait for"), s.waits)
 }
 
 func (s TaskRoutes) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, error) {

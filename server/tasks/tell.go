@@ -35,20 +35,20 @@ type FollowRoutes struct {
 // Routes registers the routes of the resource.
 func (s FollowRoutes) Routes(api huma.API) {
 	const task = "/v1/tasks/{task}"
-	huma.Register(api, web.Get(task+"/summary", "Fold jobs that ended alike"), s.summary)
-	huma.Register(api, web.Raw(web.Get(task+"/summaries", "Fold jobs as they end"), web.EventStream),
-		s.summaries)
-	huma.Register(api, web.Raw(web.Get(task+"/output", "What all hosts say, as they say it"),
+	huma.Register(api, web.Get(task+"/summary", "Group jobs that ended in the same way"), s.summary)
+	huma.Register(api, web.Raw(web.Get(task+"/summaries", "Follow groups of ended jobs"),
+		web.EventStream), s.summaries)
+	huma.Register(api, web.Raw(web.Get(task+"/output", "Follow the output of all hosts"),
 		web.EventStream),
 		s.taskOutput)
-	huma.Register(api, web.Raw(web.Get("/v1/events", "Follow what happens"), web.EventStream),
+	huma.Register(api, web.Raw(web.Get("/v1/events", "Follow events"), web.EventStream),
 		s.Streams.events)
 }
 
 type taskOutputInput struct {
 	Task   string `path:"task"`
 	Follow bool   `query:"follow" default:"true" doc:"stay until the task has ended"`
-	Last   string `header:"Last-Event-ID" doc:"what was told before this event need not come again"`
+	Last   string `header:"Last-Event-ID" doc:"id of the last event that the caller has got"`
 }
 
 // taskOutput answers with the output of all hosts of a task, as Server-Sent Events: first the known
