@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,9 +13,15 @@ import (
 // flag, and no message sends an operator to a route of the API.
 func TestWordsOfTheServerFitTheCommandLine(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../server/*.go")
-	if err != nil || len(files) < 30 {
-		t.Fatalf("%d files, %v", len(files), err)
+	var files []string
+	err := filepath.WalkDir("../server", func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".go") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	location := regexp.MustCompile(`"((?:body|path|query)(?:\.[a-z_]+)*)"`)
 	route := regexp.MustCompile(`"[^"\n]*(?:GET|POST|PUT|DELETE) /v1/[^"\n]*"`)
