@@ -26,7 +26,7 @@ type plan struct {
 type stage struct {
 	takes, timeout time.Duration
 	expect         time.Duration // that it takes, as far as is known
-	pause          time.Duration // of a waiting stage: so long the job waits
+	pause          time.Duration // so long the job waits, at a gate at most
 	kind           stageKind
 	tries          int
 }
@@ -39,6 +39,7 @@ const (
 	looking           // it changes nothing
 	reboot
 	waiting // it does nothing on the host
+	gating  // nor does it; a person lets the job go on
 )
 
 // safe reports whether running the step twice is harmless: it changes nothing, or detects an
@@ -46,7 +47,7 @@ const (
 func (s stage) safe() bool { return s.kind != acting }
 
 // touches reports whether the step comes to the host as a command.
-func (s stage) touches() bool { return s.kind != waiting }
+func (s stage) touches() bool { return s.kind != waiting && s.kind != gating }
 
 // touching counts the steps that come to the host.
 func (p plan) touching() (n int) {
@@ -101,6 +102,9 @@ func (p plan) step(i int) scripts.Step {
 		step.Kind = scripts.KindReboot
 		step.Spec = &scripts.RebootSpec{Command: command, Ready: fmt.Sprintf(isReady, i),
 			Probes: scripts.DefaultProbes()}
+	case gating:
+		step.Kind = scripts.KindGate
+		step.Spec = &scripts.GateSpec{Question: "go on?", Timeout: scripts.Span{Time: s.pause}, Release: !p.disruptive}
 	case waiting:
 		step.Kind = scripts.KindWait
 		step.Spec = &scripts.WaitSpec{For: scripts.Span{Time: s.pause}, Release: !p.disruptive}

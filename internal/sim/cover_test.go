@@ -17,7 +17,7 @@ var seldom = []string{"back", "clear", "pause", "resume", "halt", "lift", "cance
 var often = []string{"heard", "stops", "take", "sweep", "hello", "roll look", "roll open", "release"}
 
 // reading are the calls that change nothing.
-var reading = []string{"heard", "stops", "time", "timetable", "excerpts", "hold"}
+var reading = []string{"heard", "stops", "gate", "time", "timetable", "excerpts", "hold"}
 
 // kindOf returns the purpose of a step: its first result, or to take.
 func kindOf(a jobs.Step) string {
@@ -48,6 +48,7 @@ func wanted() (list []string) {
 		"a child goes on behind its lock", "a step runs beyond the end of its window",
 		"a step is tried again", "a lost job looks again", "a host is away behind its reboot",
 		"a host does not come back", "a cancelled step goes on", "a cancelled step is stopped",
+		"a gate is opened", "a gate is refused", "nobody answers at a gate",
 		"a go is lost, and the zone halted", "a freeze is lifted while another one stands"}
 	for _, kind := range sorted(calls) {
 		for _, call := range calls[kind] {
@@ -79,7 +80,9 @@ func lives() (list []string) {
 }
 
 // rare lists events that few seeds have. Only a run of many must have them all.
-var rare = []string{"child killed behind a call: back", "call delayed and doubled: roll go"}
+var rare = []string{"child killed behind a call: back", "reply lost after execution: back",
+	"reply lost after execution: retry", "call delayed and doubled: roll go", "paused when lost",
+	"cancelled when lost", "a go is lost, and the zone halted"}
 
 const many = 400 // seeds
 

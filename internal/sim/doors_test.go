@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -148,14 +149,28 @@ func (doors) Estimate(context.Context, string) (jobs.Estimate, bool, error) {
 // Alert tells nobody.
 func (doors) Alert(context.Context, string, jobs.Alert) error { return nil }
 
-// Gate is answered by nobody: no task has a gate.
-func (doors) Gate(context.Context, string, jobs.ID, int) (jobs.GateAnswer, error) {
-	return jobs.GateAnswer{}, nil
+// Gate returns the answer of a person at a gate.
+func (d doors) Gate(ctx context.Context, _ string, id jobs.ID, step int) (jobs.GateAnswer, error) {
+	text, err := script(ctx, d.c.runner, "gate", func(z *zone, _ jobs.Micros) string {
+		if t := z.Tasks[id.Task()]; t != nil {
+			return t.Gates[fmt.Sprint(step, ":", id.Host())]
+		}
+		return ""
+	})
+	return jobs.ReadGateAnswer(text), err
 }
 
-// CloseGate says that nobody has answered.
-func (doors) CloseGate(context.Context, string, jobs.ID, int) (jobs.GateAnswer, error) {
-	return jobs.GateAnswer{Word: jobs.GateLate}, nil
+// CloseGate says that nobody has answered in time, unless somebody has.
+func (d doors) CloseGate(ctx context.Context, _ string, id jobs.ID, step int) (jobs.GateAnswer, error) {
+	late := jobs.GateAnswer{Word: jobs.GateLate}
+	got, err := script(ctx, d.c.runner, "shut", func(z *zone, now jobs.Micros) model.Turned {
+		d.c.faults.met("nobody answers at a gate")
+		return z.Control(now, answerTo(id, step, late))
+	})
+	if err == nil && got.Status == "already" {
+		return jobs.ReadGateAnswer(got.Before), nil
+	}
+	return late, err
 }
 
 // Reorder leaves the order of the queue as it is.

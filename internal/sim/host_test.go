@@ -73,6 +73,7 @@ func (h *host) begin(e *entry) {
 	}
 	h.limit(e)
 	h.underLock(e)
+	h.behindGates(e)
 	h.obeys(e)
 	e.boot = h.boots
 	h.log = append(h.log, e)
@@ -177,7 +178,8 @@ var excuses = map[string][]fault{
 	"I4": {},
 	"I5": {},
 	// The last token is forgotten; a clock that went back then makes smaller ones.
-	"I8": {flushed},
+	"I8":  {flushed},
+	"I15": {},
 	// The lock is forgotten, or ends by a clock that is another.
 	"I12": {flushed, tailLost, failover, clockJump},
 	// The order is forgotten, or the end.

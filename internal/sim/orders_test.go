@@ -21,6 +21,7 @@ type ordered struct {
 	cancelled    map[string]time.Duration // of a job, or a task
 	number       int64                    // of the last pause or resume
 	frozenBefore int                      // so many freezes were ordered
+	opened       map[string]bool          // gates
 }
 
 // met counts in which states jobs of a task are that an order finds.
@@ -75,14 +76,14 @@ func (s *staff) act() {
 	}
 }
 
-// halfWay is a job that is half way and is not at work, if there is one; else any of a task.
+// halfWay is a job that has begun, if there is one; else any of a task.
 func (s *staff) halfWay(id jobs.TaskID) (jobs.TaskID, string) {
 	var found []jobs.ID
 	for _, task := range s.tasks {
 		for _, host := range s.accepted[task] {
 			job := jobs.NewID(task, host)
 			switch jobs.State(stateOf(s.redis.zone, job)) {
-			case jobs.Retry, jobs.Waiting, jobs.Verify, jobs.Lost:
+			case jobs.Running, jobs.Retry, jobs.Waiting, jobs.Verify, jobs.Lost:
 				found = append(found, job)
 			}
 		}

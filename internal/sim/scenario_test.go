@@ -153,6 +153,8 @@ func (s *scenario) task(text string) error {
 			st.kind = looking
 		case "reboot":
 			st.kind, st.takes, st.expect = reboot, time.Second, time.Second
+		case "gate":
+			st = stage{kind: gating, pause: d}
 		case "wait":
 			st = stage{kind: waiting, pause: d}
 		case "disruptive":
@@ -193,6 +195,8 @@ func (s *scenario) order(words []string) (func(), error) {
 			}
 			s.staff.end(e)
 		},
+		"open":    func() { s.gate(words, jobs.GateOpen) },
+		"refuse":  func() { s.gate(words, jobs.GateRefuse) },
 		"pause":   func() { s.staff.pause(s.tasks[last]) },
 		"resume":  func() { s.staff.resume(s.tasks[last]) },
 		"halt":    func() { s.staff.halt() },
@@ -218,6 +222,16 @@ func (s *scenario) order(words []string) (func(), error) {
 		return nil, timed
 	}
 	return do, nil
+}
+
+// gate answers "a:fw00 1", the gate of a job by the index of its step.
+func (s *scenario) gate(words []string, word jobs.GateWord) {
+	task, host, _ := strings.Cut(words[1], ":")
+	step, err := strconv.Atoi(words[2])
+	if err != nil {
+		panic(err)
+	}
+	s.staff.answerGate(jobs.NewID(s.tasks[task], host), step, word)
 }
 
 // node returns the node of a name.

@@ -30,7 +30,7 @@ func newStaff(w *world) *staff {
 	s := &staff{client: newClient(&process{world: w}, "", ""), plans: map[jobs.TaskID]plan{},
 		published: map[string]bool{}, freezes: map[int]time.Duration{},
 		accepted: map[jobs.TaskID][]string{}, ordered: ordered{
-			paused: map[jobs.TaskID]time.Duration{}, cancelled: map[string]time.Duration{}},
+			paused: map[jobs.TaskID]time.Duration{}, cancelled: map[string]time.Duration{}, opened: map[string]bool{}},
 		limits: maps.Clone(limitsMost)}
 	s.agree()
 	s.duty()
@@ -63,6 +63,7 @@ func (s *staff) duty() {
 	s.after(10*time.Second, s.duty)
 	s.step(jobs.Step{}, nil, func(jobs.Reply, error) {})
 	s.rollOut()
+	s.answerGates()
 	if s.faults.plot != nil {
 		return // somebody looks at a group when the plot says so
 	}
@@ -115,6 +116,10 @@ func (s *staff) submit() {
 			st.tries = 2 + s.rnd.IntN(2)
 		}
 		p.steps = append(p.steps, st)
+		if s.chance(0.1) {
+			p.steps = slices.Insert(p.steps, len(p.steps)-1, stage{kind: gating,
+				pause: s.between(time.Minute, 10*time.Minute)})
+		}
 		if s.chance(0.2) {
 			p.steps = append(p.steps, stage{kind: waiting, pause: s.between(time.Second, time.Minute)})
 		}
@@ -125,7 +130,7 @@ func (s *staff) submit() {
 	p.window = s.chance(0.3)
 	if s.chance(0.15) {
 		for i := range p.steps {
-			if k := p.steps[i].kind; k == reboot || k == waiting {
+			if p.steps[i].kind == reboot || !p.steps[i].touches() {
 				continue
 			}
 			p.steps[i].takes = 2 * time.Minute // cut off at its bound, close to the end of its lock
