@@ -1,13 +1,14 @@
 // Command mutants breaks the tree on purpose and looks whether the tests see it. Each
 // patch in tools/mutants takes one promise away and says which tests must fail then.
 //
-//	mutants [-only REGEXP] [-list] [ROOT]
+//	mutants [-only REGEXP] [-list] [-compile] [ROOT]
 //
 // It copies the tree below ROOT (default: this folder) into a temporary folder, runs
 // the named tests there, which must pass, and then with one patch at a time, when
 // each of them must fail. A tree that does not compile is no catch. It prints a line
 // for each mutant and ends with 1 if one survived, if a patch does not apply any
-// more, or if a test that it names is not there.
+// more, or if a test that it names is not there. With -compile it applies and compiles each
+// mutant, and runs no test: a move of code breaks patches so, and the tests take much longer.
 package main
 
 import (
@@ -25,8 +26,10 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "a `regexp`: only mutants whose name it matches")
-	list := flag.Bool("list", false, "print what each mutant breaks, and run nothing")
+	var o options
+	flag.StringVar(&o.only, "only", "", "a `regexp`: only mutants whose name it matches")
+	flag.BoolVar(&o.list, "list", false, "print what each mutant breaks, and run nothing")
+	flag.BoolVar(&o.compile, "compile", false, "apply and compile each mutant, and run no test")
 	flag.Parse()
 	root := "."
 	if flag.NArg() > 0 {
@@ -34,15 +37,21 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Stdout, root, *only, *list); err != nil {
+	if err := run(ctx, os.Stdout, root, o); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, w io.Writer, root, only string, list bool) error {
-	chosen, err := regexp.Compile(only)
+// options are the flags.
+type options struct {
+	only          string
+	list, compile bool
+}
+
+func run(ctx context.Context, w io.Writer, root string, o options) error {
+	chosen, err := regexp.Compile(o.only)
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
@@ -50,7 +59,7 @@ func run(ctx context.Context, w io.Writer, root, only string, list bool) error {
 	if err != nil {
 		return err
 	}
-	if list {
+	if o.list {
 		for _, m := range all {
 			fmt.Fprintf(w, "%-28s %s\n", m.name, m.breaks)
 		}
@@ -64,7 +73,30 @@ func run(ctx context.Context, w io.Writer, root, only string, list bool) error {
 	if err := copyTree(root, dir); err != nil {
 		return err
 	}
+	if o.compile {
+		return compileAll(ctx, w, dir, all)
+	}
 	return judge(ctx, w, dir, all)
+}
+
+// compileAll applies and compiles one mutant at a time.
+func compileAll(ctx context.Context, w io.Writer, dir string, all []mutant) error {
+	broken := 0
+	for _, m := range all {
+		err := m.compile(ctx, dir)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			broken++
+			fmt.Fprintf(w, "%-28s %v\n", m.name, err)
+		}
+	}
+	fmt.Fprintf(w, "%d mutants, %d compile, %d not\n", len(all), len(all)-broken, broken)
+	if broken > 0 {
+		return fmt.Errorf("%d of %d mutants do not compile", broken, len(all))
+	}
+	return nil
 }
 
 // judge runs the tests on the sound tree, then on each mutant.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -147,6 +148,45 @@ func (m mutant) try(ctx context.Context, dir string) error {
 		errs = append(errs, fmt.Errorf("the patch cannot be taken away: %w", err))
 	}
 	return errors.Join(errs...)
+}
+
+// compile returns nil if the packages that the patch changes compile with it.
+func (m mutant) compile(ctx context.Context, dir string) error {
+	pkgs, err := changedPackages(m.file)
+	if err != nil {
+		return err
+	}
+	if err := patch(ctx, dir, m.file); err != nil {
+		return fmt.Errorf("the patch does not apply any more: %w", err)
+	}
+	var errs []error
+	if len(pkgs) > 0 {
+		build := exec.CommandContext(ctx, "go", append([]string{"build"}, pkgs...)...)
+		build.Dir = dir
+		build.Env = append(os.Environ(), "GOWORK=off", "GIT_CEILING_DIRECTORIES="+dir)
+		if out, err := build.CombinedOutput(); err != nil {
+			errs = append(errs, fmt.Errorf("it does not compile: %w: %s", err,
+				strings.TrimSpace(string(out))))
+		}
+	}
+	errs = append(errs, patch(context.WithoutCancel(ctx), dir, m.file, "--reverse"))
+	return errors.Join(errs...)
+}
+
+// changedPackages returns the folders of the Go files that a patch changes.
+func changedPackages(file string) ([]string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "+++ b/"); ok && path.Ext(name) == ".go" {
+			list = append(list, "./"+path.Dir(name))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
 }
 
 // patch changes the tree in dir. Lines may have moved, but must be the same.

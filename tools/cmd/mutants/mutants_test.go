@@ -113,7 +113,7 @@ func TestMutantsAreJudged(t *testing.T) {
 			t.Parallel()
 			root := sample(t, map[string]string{"it": c.patch})
 			var out strings.Builder
-			err := run(context.Background(), &out, root, "", false)
+			err := run(context.Background(), &out, root, options{})
 			if !strings.Contains(out.String(), c.want) {
 				t.Errorf("it printed %q, want %q", &out, c.want)
 			}
@@ -127,12 +127,30 @@ func TestMutantsAreJudged(t *testing.T) {
 func TestOnlySomeMutants(t *testing.T) {
 	root := sample(t, map[string]string{"one": change("TestTwo", "2", "3"), "two": change("TestTwo", "2", "4")})
 	var out strings.Builder
-	if err := run(context.Background(), &out, root, "^t", true); err != nil || !strings.HasPrefix(out.String(), "two ") ||
+	if err := run(context.Background(), &out, root, options{only: "^t", list: true}); err != nil || !strings.HasPrefix(out.String(), "two ") ||
 		strings.Contains(out.String(), "one") {
 		t.Errorf("-only ^t -list prints %q, %v", &out, err)
 	}
-	if err := run(context.Background(), &out, root, "three", false); err == nil {
+	if err := run(context.Background(), &out, root, options{only: "three"}); err == nil {
 		t.Error("a name that no mutant has is no mistake")
+	}
+}
+
+func TestCompileFindsThePatchesThatDoNot(t *testing.T) {
+	root := sample(t, map[string]string{"sound": change("TestTwo", "2", "3"),
+		"two": change("TestTwo", "2", `"two"`), "gone": change("TestTwo", "7", "3")})
+	var out strings.Builder
+	err := run(context.Background(), &out, root, options{compile: true})
+	if err == nil || err.Error() != "2 of 3 mutants do not compile" {
+		t.Errorf("error is %v", err)
+	}
+	for _, want := range []string{"two ", "does not compile", "gone ", "does not apply", "3 mutants, 1 compile, 2 not"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it printed %q, want %q", &out, want)
+		}
+	}
+	if strings.Contains(out.String(), "sound") {
+		t.Errorf("it complains of a sound mutant: %q", &out)
 	}
 }
 
