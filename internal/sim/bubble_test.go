@@ -78,9 +78,7 @@ func (w *world) run(until time.Duration) {
 		if w.woken {
 			w.woken = false
 			synctest.Wait()
-			for _, v := range w.waiting() {
-				v.do()
-			}
+			w.look()
 			continue
 		}
 		next := until
@@ -95,6 +93,17 @@ func (w *world) run(until time.Duration) {
 			return
 		}
 		heap.Pop(&w.events).(event).do()
+	}
+}
+
+// look looks at the visits that have come. Of two with one name nobody could say which is first.
+func (w *world) look() {
+	list := w.waiting()
+	for i, v := range list {
+		if i > 0 && v.name == list[i-1].name {
+			w.broken("the simulation: two visits at one instant are called %q", v.name)
+		}
+		v.do()
 	}
 }
 

@@ -34,10 +34,11 @@ func ask[T any](ctx context.Context, c *runner, what string, do func(over func()
 	return r.value, r.err
 }
 
-// script makes a call of the queue that is one script, for a zone that exists.
-func script[T any](ctx context.Context, c *runner, kind string, do func(*zone, jobs.Micros) T) (T,
+// script makes a call of the queue that is one script, for a zone that exists. Two calls of a process
+// at one instant must differ in their kind or their object.
+func script[T any](ctx context.Context, c *runner, kind, object string, do func(*zone, jobs.Micros) T) (T,
 	error) {
-	return ask(ctx, c, kind, func(over func() bool, then func(T, error)) {
+	return ask(ctx, c, kind+" "+object, func(over func() bool, then func(T, error)) {
 		f := call{kind: kind, do: func(z *zone, now jobs.Micros) any { return do(z, now) }, over: over}
 		c.script(f, nil, func(v any, err error) {
 			value, _ := v.(T)
@@ -105,7 +106,7 @@ func (c *child) extend(id jobs.ID, sent time.Duration) {
 // Stops returns the notes of the jobs that are cancelled.
 func (d doors) Stops(ctx context.Context, _ string, ids []jobs.ID) (map[jobs.ID]string, error) {
 	slices.Sort(ids)
-	return script(ctx, d.c.runner, "stops", func(z *zone, _ jobs.Micros) map[jobs.ID]string {
+	return script(ctx, d.c.runner, "stops", "", func(z *zone, _ jobs.Micros) map[jobs.ID]string {
 		notes := map[jobs.ID]string{}
 		for _, id := range ids {
 			if t := z.Tasks[id.Task()]; t != nil && t.Cancel != "" {
@@ -120,14 +121,14 @@ func (d doors) Stops(ctx context.Context, _ string, ids []jobs.ID) (map[jobs.ID]
 
 // Agreed returns the version of the timetable that is in force, and the time.
 func (d doors) Agreed(ctx context.Context) (jobs.Agreed, error) {
-	return script(ctx, d.c.runner, "timetable", func(_ *zone, now jobs.Micros) jobs.Agreed {
+	return script(ctx, d.c.runner, "timetable", "", func(_ *zone, now jobs.Micros) jobs.Agreed {
 		return jobs.Agreed{Version: d.c.redis.agreed.version, Now: now, Skew: start.Add(d.c.now).Sub(now)}
 	})
 }
 
 // Excerpts reads what is in force for some scopes.
 func (d doors) Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.Excerpts, error) {
-	return script(ctx, d.c.runner, "excerpts", func(*zone, jobs.Micros) jobs.Excerpts {
+	return script(ctx, d.c.runner, "excerpts", "", func(*zone, jobs.Micros) jobs.Excerpts {
 		a := d.c.redis.agreed
 		x := jobs.Excerpts{Version: a.version}
 		for _, s := range scopes {
@@ -151,7 +152,7 @@ func (doors) Alert(context.Context, string, jobs.Alert) error { return nil }
 
 // Gate returns the answer of a person at a gate.
 func (d doors) Gate(ctx context.Context, _ string, id jobs.ID, step int) (jobs.GateAnswer, error) {
-	text, err := script(ctx, d.c.runner, "gate", func(z *zone, _ jobs.Micros) string {
+	text, err := script(ctx, d.c.runner, "gate", string(id), func(z *zone, _ jobs.Micros) string {
 		if t := z.Tasks[id.Task()]; t != nil {
 			return t.Gates[fmt.Sprint(step, ":", id.Host())]
 		}
@@ -163,7 +164,7 @@ func (d doors) Gate(ctx context.Context, _ string, id jobs.ID, step int) (jobs.G
 // CloseGate says that nobody has answered in time, unless somebody has.
 func (d doors) CloseGate(ctx context.Context, _ string, id jobs.ID, step int) (jobs.GateAnswer, error) {
 	late := jobs.GateAnswer{Word: jobs.GateLate}
-	got, err := script(ctx, d.c.runner, "shut", func(z *zone, now jobs.Micros) model.Turned {
+	got, err := script(ctx, d.c.runner, "shut", string(id), func(z *zone, now jobs.Micros) model.Turned {
 		d.c.faults.met("nobody answers at a gate")
 		return z.Control(now, answerTo(id, step, late))
 	})

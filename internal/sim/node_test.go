@@ -124,7 +124,7 @@ func (d masterDoors) Lose(ctx context.Context, _ string, l jobs.Loss) ([]jobs.ID
 
 // Held returns the jobs that each slot of a node has.
 func (d masterDoors) Held(ctx context.Context, _, node string) (map[string][]jobs.ID, error) {
-	return script(ctx, d.m.runner, "hold", func(z *zone, _ jobs.Micros) map[string][]jobs.ID {
+	return script(ctx, d.m.runner, "hold", "", func(z *zone, _ jobs.Micros) map[string][]jobs.ID {
 		held := map[string][]jobs.ID{}
 		for slot, h := range z.Hold[node] {
 			for id := range h.Jobs {
