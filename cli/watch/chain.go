@@ -137,7 +137,7 @@ func chainText(i jobs.ChainInfo, colours cli.Palette) string {
 	if i.RollBack {
 		then = "all of it is undone"
 	}
-	text += fmt.Sprintf("%d failed; if more than %d do %s\n", i.Failed, i.MaxFailed, then)
+	text += fmt.Sprintf("%d failed; if more than %d do, %s\n", i.Failed, i.MaxFailed, then)
 	if i.Next != "" {
 		text += cli.Cell(i.Next) + "\n"
 	}

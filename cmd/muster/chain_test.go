@@ -155,7 +155,7 @@ func TestAChainSurvivesKilledServers(t *testing.T) {
 	}
 	out, _ := h.muster("rollout", "show", string(i.Tasks[2].Task))
 	for _, words := range []string{"own on 3 hosts", ", ended\n1 of 3 hosts failed, and 0 may\n",
-		"if more than 0 do all is taken back", "taken back  fw[1-2]", "failed      fw3"} {
+		"if more than 0 do, all of it is undone", "taken back  fw[1-2]", "failed      fw3"} {
 		if !strings.Contains(out, words) {
 			t.Errorf("it lacks %q:\n%s", words, out)
 		}

@@ -79,7 +79,7 @@ func TestEnrollNewHosts(t *testing.T) {
 	if err != nil || len(inv.WithoutKey()) > 0 {
 		t.Errorf("the inventory with that file: %v", err)
 	}
-	e.enroll(cli.ExitUsage, "", "--replace says what is written", "--replace")
+	e.enroll(cli.ExitUsage, "", "--replace is for keys that are written", "--replace")
 }
 
 func TestEnrollKeysThatHaveChanged(t *testing.T) {

@@ -132,7 +132,7 @@ func TestTheNextWaveIsNotOpenedEarly(t *testing.T) {
 		t.Errorf("of a wave that is over: exit %d, %q", code, out)
 	}
 	wantOutcomes(t, h.wait(task.Task), map[jobs.Outcome]int{jobs.Succeeded: 4})
-	if out, code := h.muster(next...); code != cli.ExitOK || !strings.Contains(out, "waits for nobody") {
+	if out, code := h.muster(next...); code != cli.ExitOK || !strings.Contains(out, "needs no order to continue") {
 		t.Errorf("of a task that has ended: exit %d, %q", code, out)
 	}
 }
