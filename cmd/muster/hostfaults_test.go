@@ -37,7 +37,7 @@ func TestHostsThatNeverComeToAnEnd(t *testing.T) {
 		{fakefleet.Drip, jobs.Unreachable, "it said \"S"},
 		{fakefleet.HangAfterAuth, jobs.Unreachable, "did not open a session within 2s"},
 		{fakefleet.Cut, jobs.Unknown, "the connection ended"},
-		{fakefleet.Freeze, jobs.Unknown, "heard"},
+		{fakefleet.Freeze, jobs.Unknown, "silent"},
 		{fakefleet.Flood, jobs.Succeeded, ""},
 		{fakefleet.NoNewline, jobs.Succeeded, ""},
 		{fakefleet.Normal, jobs.Timeout, "1s"},
