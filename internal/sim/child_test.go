@@ -49,7 +49,9 @@ func newChild(m *master, slot string, lock *os.File) *child {
 
 // start runs the worker, with the jobs that its master took for it.
 func (c *child) start(h jobs.Handover) {
-	c.hold(h.Reply.Jobs, h.Sent)
+	for _, g := range h.Reply.Jobs {
+		c.hold(g, h.Sent)
+	}
 	c.stayHeard()
 	d := doors{c}
 	cfg := worker.Default()
@@ -83,13 +85,6 @@ func idsOf(grants []jobs.Grant) (ids []jobs.ID) {
 		ids = append(ids, g.Job)
 	}
 	return ids
-}
-
-// hold notes jobs that this child has from now on.
-func (c *child) hold(grants []jobs.Grant, sent time.Duration) {
-	for _, g := range grants {
-		c.held[g.Job] = inHand{g, sent, sent + g.Timeout}
-	}
 }
 
 // withHosts returns an answer of the queue with the hosts of its jobs. The leases of jobs that

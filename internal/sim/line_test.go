@@ -58,16 +58,9 @@ func (d doors) Dial(ctx context.Context, to fleet.Host) (attempt.Conn, error) {
 	return back.(*line), nil
 }
 
-// at is the job that the child has on a host: the last one, since it may not know yet that it has
-// lost another one.
-func (c *child) at(h *host) (last inHand) {
-	for _, in := range c.held {
-		if in.Job.Host() == h.name && in.Token > last.Token {
-			last = in
-		}
-	}
-	return last
-}
+// at is the last job that the child took on a host. It may have said the end of an older attempt at
+// that since, so that it is not among those that it holds.
+func (c *child) at(h *host) inHand { return c.took[h.name] }
 
 // Close ends the connection.
 func (*line) Close() error { return nil }

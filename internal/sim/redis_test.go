@@ -141,6 +141,7 @@ type client struct {
 	epoch      jobs.Micros
 	longest    time.Duration
 	held       map[jobs.ID]inHand
+	took       map[string]inHand // the last job on each host
 	known      clock
 	looked     time.Duration
 	stamp      jobs.Micros
@@ -153,7 +154,7 @@ type inHand struct {
 }
 
 func newClient(p *process, node, slot string) *client {
-	return &client{process: p, node: node, slot: slot, held: map[jobs.ID]inHand{}}
+	return &client{process: p, node: node, slot: slot, held: map[jobs.ID]inHand{}, took: map[string]inHand{}}
 }
 
 // call is the work of a script, with its arguments, and what it is for.
@@ -272,6 +273,12 @@ func (c *client) see(now jobs.Micros, sent time.Duration) {
 	c.known, c.looked = c.known.with(look(now, sent, c.now)), c.now
 }
 
+// hold notes a job that this process has from now on.
+func (c *client) hold(g jobs.Grant, sent time.Duration) {
+	c.held[g.Job] = inHand{g, sent, sent + g.Timeout}
+	c.took[g.Job.Host()] = c.held[g.Job]
+}
+
 // script makes a call, after hello if that is needed. absent reports whether the zone did not
 // exist.
 func (c *client) script(f call, absent func(any) bool, then func(any, error)) {
@@ -335,7 +342,7 @@ func (c *client) step(a jobs.Step, over func() bool, then func(jobs.Reply, error
 				delete(c.held, result.Job)
 			}
 			for _, g := range r.Jobs {
-				c.held[g.Job] = inHand{g, sent, sent + g.Timeout}
+				c.hold(g, sent)
 			}
 		}
 		if r.Status == jobs.StatusFrozen && c.redis.zone.Flags.Epoch != c.epoch {
