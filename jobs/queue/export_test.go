@@ -67,6 +67,17 @@ func (q *Conn) Blur(zone string, d time.Duration) {
 	q.zones[zone].clock.lo -= d.Microseconds()
 }
 
+// TokensInHand returns the tokens of the attempts that a hello would name as in hand.
+func (q *Conn) TokensInHand(zone string) map[jobs.ID]jobs.Token {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all := map[jobs.ID]jobs.Token{}
+	for id, h := range q.zones[zone].held {
+		all[id] = h.token
+	}
+	return all
+}
+
 // ForgetClock forgets the clock of a zone, and reads it again.
 func (q *Conn) ForgetClock(ctx context.Context, zone string) error {
 	q.mu.Lock()

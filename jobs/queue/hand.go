@@ -27,7 +27,7 @@ func (h Hand) GiveUp(name string, results []jobs.Result) {
 	defer h.q.mu.Unlock()
 	for _, r := range results {
 		if r.Kind == jobs.KindBack {
-			delete(h.q.zones[name].held, r.Job)
+			h.q.zones[name].drop(r)
 		}
 	}
 }
@@ -45,10 +45,18 @@ func (h Hand) Note(name string, s jobs.Step, reply jobs.Reply, sent time.Duratio
 		return // a master takes for a child, which itself reports what it holds
 	}
 	for _, r := range s.Results {
-		delete(z.held, r.Job)
+		z.drop(r)
 	}
 	for _, g := range codec.Holding(reply.Jobs) {
 		z.held[g.Job] = held{g.Token, g.Timeout, sent + g.Timeout}
+	}
+}
+
+// drop forgets the attempt of a result. A process may take a job again after it was lost, and then
+// report the end of its older attempt: the newer one stays in hand.
+func (z *zone) drop(r jobs.Result) {
+	if z.held[r.Job].token == r.Token {
+		delete(z.held, r.Job)
 	}
 }
 

@@ -93,6 +93,36 @@ func TestADelayedCallOfALostChildTakesNothing(t *testing.T) {
 	})
 }
 
+// A child slept past its lock, took its lost job again, and reported the end of its first attempt
+// after that. A restart of Redis must still hear that the second one is in hand.
+func TestTheEndOfAnOlderAttemptLeavesTheNewerOneInHand(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		if w.pass == nil {
+			return
+		}
+		q := open(t, w, "1")
+		submit(t, q, spec(), 1)
+		first := one(t, step(t, q, "1", 1))
+		w.pass(66 * time.Second)
+		second := one(t, step(t, q, "1", 1))
+		if second.Job != first.Job || second.Token == first.Token {
+			t.Fatalf("got %+v after %+v, want the same job again", second, first)
+		}
+		for _, r := range []jobs.Result{ended(first, jobs.Succeeded),
+			{Job: first.Job, Token: first.Token, Kind: jobs.KindBack}} {
+			step(t, q, "1", 0, r)
+			q.Hand.GiveUp(zone, []jobs.Result{r})
+			if got := q.TokensInHand(zone)[second.Job]; got != second.Token {
+				t.Fatalf("after %s of the first attempt token %d is in hand, want %d", r.Kind, got, second.Token)
+			}
+		}
+		step(t, q, "1", 0, ended(second, jobs.Succeeded))
+		if got := q.TokensInHand(zone); len(got) > 0 {
+			t.Errorf("still in hand: %v", got)
+		}
+	})
+}
+
 func TestASilentWorkersJobIsLostAfterItsLock(t *testing.T) {
 	eachRedis(t, func(t *testing.T, w world) {
 		if w.pass == nil {
