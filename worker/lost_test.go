@@ -24,12 +24,12 @@ func TestNothingIsConcludedFromALostOutput(t *testing.T) {
 		{"it failed", "", 4, jobs.Failed, `exit 4; the host said: "begun"`},
 		{"found all the same", "expect: {match: begun}", 0, jobs.Succeeded, ""},
 		{"refuted all the same", "expect: {no_match: begun}", 0, jobs.Failed, "the output matches"},
-		{"not found", "expect: {match: done}", 0, jobs.Unknown, "nobody can tell whether it matches \"done\""},
+		{"not found", "expect: {match: done}", 0, jobs.Unknown, "it is not known whether it matches \"done\""},
 		{"not refuted", "expect: {no_match: error}", 0, jobs.Unknown,
-			"nobody can tell whether nothing in it matches \"error\""},
-		{"JSON", "expect: {json: ['a == 1']}", 0, jobs.Unknown, "nobody can tell whether it is as expected"},
-		{"to be saved", "save: {v: {match: '(.*)'}}", 0, jobs.Unknown, "nobody can tell what is to be saved"},
-		{"to be saved, or not", "save: {v: {match: 'x', default: ''}}", 0, jobs.Unknown, "to be saved"},
+			"it is not known whether nothing in it matches \"error\""},
+		{"JSON", "expect: {json: ['a == 1']}", 0, jobs.Unknown, "it is not known whether it is as expected"},
+		{"to be saved", "save: {v: {match: '(.*)'}}", 0, jobs.Unknown, "it is not known which values to save"},
+		{"to be saved, or not", "save: {v: {match: 'x', default: ''}}", 0, jobs.Unknown, "which values to save"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *stand) {

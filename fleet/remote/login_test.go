@@ -177,7 +177,7 @@ func TestACommandMayNotOutliveTheCertificate(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = conn.Run(t.Context(), Command{Shell: "true", Bound: 2 * time.Hour})
-	wantKind(t, err, KindKey, false, "sooner than what is to be run with it may last (2h0m0s): renew it")
+	wantKind(t, err, KindKey, false, "before a command that needs it may end (2h0m0s): renew it")
 
 	// But what may run already is asked about with what is left.
 	conn.keeper.fence = fleet.FenceAuto

@@ -202,7 +202,7 @@ func TestStdinThatCannotBeReadIsSaid(t *testing.T) {
 	conn := connect(t, p.listen(t))
 	stdin := io.MultiReader(strings.NewReader("half"), brokenReader{})
 	result, err := conn.Run(t.Context(), Command{Shell: "cat", Stdin: stdin, Bound: time.Minute})
-	wantKind(t, err, KindNode, true, "stdin could not be read", "disk on fire")
+	wantKind(t, err, KindNode, true, "the input of the command could not be read", "disk on fire")
 	if result.ExitCode != 0 {
 		t.Errorf("code %d, want 0: the command did end", result.ExitCode)
 	}
