@@ -42,6 +42,7 @@ func (q *Halts) Halt(ctx context.Context, note string) (jobs.Switched, error) {
 	if err != nil {
 		return out, err
 	}
+	out.Already = h.stood
 	return q.everywhere(ctx, out, h.note, func(zone string) (codec.Turned, error) {
 		c, err := q.c.Turn(ctx, zone, h.turn("halt", h.note))
 		c.Number = 0
@@ -58,6 +59,7 @@ func (q *Halts) Lift(ctx context.Context, note string) (jobs.Switched, error) {
 	if err != nil {
 		return out, err
 	}
+	out.Already = h.stood
 	return q.everywhere(ctx, out, note, func(zone string) (codec.Turned, error) {
 		return q.lift(ctx, zone, h, note)
 	})
@@ -78,6 +80,7 @@ type haltState struct {
 	id    int64  // of the halt, or of its lift
 	state string // "" as long as there was none
 	note  string
+	stood bool // the hub had the same state before the order
 }
 
 // turn returns the call that applies h to a zone, or ends it there.
@@ -104,10 +107,14 @@ func (q *Halts) giveHalt(ctx context.Context, state, note string) (h haltState, 
 	}
 	err = q.switches.revise(ctx, keys.Hub("halt", ""),
 		func(is map[string]string) (map[string]any, []string) {
-			if h = readHalt(is); h.state == haltOn && state == haltOn {
+			h = readHalt(is)
+			stood := (h.state == haltOn) == (state == haltOn)
+			if stood && state == haltOn {
+				h.stood = true
 				return nil, nil
 			}
-			h = haltState{id: max(now.UnixMicro(), h.id+1), state: state, note: codec.OneLine(note)}
+			h = haltState{id: max(now.UnixMicro(), h.id+1), state: state, note: codec.OneLine(note),
+				stood: stood}
 			return map[string]any{"id": h.id, "state": h.state, "note": h.note}, nil
 		})
 	return h, q.c.Say("halt", err)

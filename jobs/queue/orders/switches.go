@@ -73,7 +73,7 @@ func (q *Switches) turnTask(ctx context.Context, o order,
 		return out, err
 	}
 	// A server has nothing to repeat.
-	out.Ended, out.Paused, out.Note = true, false, note
+	out.Ended, out.Already, out.Paused, out.Note = true, true, false, note
 	return out, q.end(ctx, o)
 }
 
@@ -157,7 +157,9 @@ func readMove(r codec.Reader) codec.Turned {
 const later = "later"
 
 // switchZones calls do in several zones and sums up the answers. A zone that does not answer is
-// named in Missing, and is no error as long as another one answered.
+// named in Missing, and is no error as long as another one answered. The caller sets
+// out.Already if the hub had the same order before. It stays set only if all zones had the order,
+// too. Without a zone, as after a FLUSHALL, the hub alone decides.
 func (q *Switches) switchZones(ctx context.Context, out jobs.Switched, note string, zones []string,
 	do func(zone string) (codec.Turned, error)) (jobs.Switched, error) {
 	var errs []error
@@ -185,7 +187,7 @@ func (q *Switches) switchZones(ctx context.Context, out jobs.Switched, note stri
 			out.Note = c.Before
 		}
 	}
-	out.Already = already == len(out.Zones) && len(errs) == 0
+	out.Already = out.Already && already == len(out.Zones) && len(errs) == 0
 	if len(errs) > 0 && len(out.Zones) == 0 {
 		return out, errors.Join(errs...)
 	}

@@ -26,6 +26,8 @@ type order struct {
 	id   int64
 	on   bool // true pauses, false resumes
 	note string
+	// stood: the hub had such an order already. It counts where no zone is known that could say so.
+	stood bool
 }
 
 // number returns the id in the form of the scripts.
@@ -58,10 +60,10 @@ func (q *Switches) give(ctx context.Context, o order) (order, error) {
 	err = q.revise(ctx, keys.Hub("pauses", ""), func(is map[string]string) (map[string]any, []string) {
 		before, known := readOrder(o.field(), is[o.field()])
 		if known && before.on && o.on {
-			given = before
+			given, given.stood = before, true
 			return nil, nil
 		}
-		given = o
+		given, given.stood = o, before.on == o.on
 		given.id = max(now.UnixMicro(), before.id+1)
 		return map[string]any{o.field(): given.text()}, nil
 	})
@@ -92,7 +94,8 @@ func readOrder(field, text string) (o order, ok bool) {
 	if err != nil || len(words) != 3 {
 		return order{}, false
 	}
-	return order{jobs.Switch(what), name, id, words[1] == haltOn, words[2]}, true
+	return order{what: jobs.Switch(what), name: name, id: id, on: words[1] == haltOn,
+		note: words[2]}, true
 }
 
 // readOrders reads all orders in the hub.
@@ -110,7 +113,10 @@ func readOrders(fields map[string]string) []order {
 // error, which says that the order stands all the same.
 func (q *Switches) switched(ctx context.Context, o order, note string, zones []string,
 	do func(zone string) (codec.Turned, error)) (jobs.Switched, error) {
-	out := jobs.Switched{What: o.what, Name: o.name, Paused: o.on}
+	if o.stood && o.on {
+		note = o.note // the zones receive the note of the order that stands
+	}
+	out := jobs.Switched{What: o.what, Name: o.name, Paused: o.on, Already: o.stood}
 	out, err := q.switchZones(ctx, out, note, zones, do)
 	if err != nil && len(out.Zones) == 0 && len(out.Missing) > 0 {
 		err = fmt.Errorf("no zone has confirmed it; it is written down, and a server repeats it until "+
