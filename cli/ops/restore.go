@@ -29,11 +29,12 @@ their next tick; missed ticks are not made up for. History keeps no API tokens: 
 ones.`,
 		Example: `  muster restore --dry-run
   muster restore --reason 'somebody flushed the wrong Redis'
+  muster restore --nothing --dry-run
   muster restore --nothing --reason 'it is to begin empty'`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be restored")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would come back, or be given up")
 	c.Flags().BoolVar(&nothing, "nothing", false, "continue with what Redis has, and restore nothing")
 	c.Flags().BoolVar(&sure, "yes", false, "do not ask")
 	cli.AddReason(c, &reason)
@@ -43,7 +44,7 @@ ones.`,
 			return err
 		}
 		if dryRun {
-			return writeAgreed(s.Screen, r, "would come back")
+			return rehearse(s.Screen, r, nothing)
 		}
 		if err := cli.NeedReason(reason, "somebody flushed the wrong Redis"); err != nil {
 			return cli.Exit(cli.ExitUsage, err)
@@ -60,8 +61,20 @@ ones.`,
 		if err := s.Order(ctx, path, reason, &r); err != nil {
 			return err
 		}
-		return writeAgreed(s.Screen, r, "came back")
+		return writeAgreed(s.Screen, r, agreedGrid(r, "came back"))
 	})
+}
+
+// rehearse shows what an order would do with each part. With nothing no part comes back.
+func rehearse(s *cli.Screen, r api.AgreedReport, nothing bool) error {
+	if !nothing {
+		return writeAgreed(s, r, agreedGrid(r, "would come back"))
+	}
+	list := agreedGrid(r, "would be given up for good")
+	for i := range r.Parts {
+		r.Parts[i].Comes = false // as the answer to the order itself says
+	}
+	return writeAgreed(s, r, list)
 }
 
 // askRestore shows the planned changes, and asks.
@@ -83,10 +96,15 @@ func askRestore(s *cli.Screen, r api.AgreedReport, nothing bool, in *bufio.Reade
 	return nil
 }
 
-func writeAgreed(s *cli.Screen, r api.AgreedReport, comes string) error {
+func writeAgreed(s *cli.Screen, r api.AgreedReport, list cli.Grid) error {
 	if !r.Lost.Since.IsZero() {
 		s.Say("Redis had lost windows, schedules or orders, noticed %s", cli.Moment(r.Lost.Since))
 	}
+	return s.List(r, list, "history keeps nothing that was agreed")
+}
+
+// agreedGrid lists the parts, with the word about those that Redis has lost.
+func agreedGrid(r api.AgreedReport, comes string) cli.Grid {
 	list := cli.NewGrid("PART", "HISTORY HAS", "SINCE", "REDIS HAS", "")
 	for _, p := range r.Parts {
 		does := ""
@@ -99,5 +117,5 @@ func writeAgreed(s *cli.Screen, r api.AgreedReport, comes string) error {
 		}
 		list.Add(p.Part, cli.Cell(cli.OrDash(p.Kept)), since, cli.Cell(cli.OrDash(p.Now)), does)
 	}
-	return s.List(r, list, "history keeps nothing that was agreed")
+	return list
 }
