@@ -53,6 +53,15 @@ type ScheduleInfo struct {
 	Ticks jobs.Ticking `json:"ticks"`
 }
 
+// TurnedSchedule is the answer of POST /v1/schedules/{schedule}/pause and /resume.
+type TurnedSchedule struct {
+	Name    string    `json:"name"`
+	Paused  string    `json:"paused,omitempty"` // who paused it and why; empty: nobody did
+	Enabled bool      `json:"enabled"`
+	Next    jobs.Time `json:"next"`    // the next tick; null: there is none
+	Already bool      `json:"already"` // it was so before; the order changed nothing
+}
+
 // ScheduleList is the answer of GET /v1/schedules.
 type ScheduleList struct {
 	Schedules []ScheduleInfo `json:"schedules"`

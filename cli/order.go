@@ -17,6 +17,9 @@ func AddReason(c *cobra.Command, reason *string) {
 	c.Flags().StringVar(reason, "reason", "", "`why`, for those who read it later")
 }
 
+// ChangesNothing follows the present state in the answer to an order that was repeated.
+const ChangesNothing = " (this order and its reason change nothing)"
+
 // NeedReason returns an error if an order that undoes a precaution has no reason.
 func NeedReason(reason, example string) error {
 	if strings.TrimSpace(reason) == "" {

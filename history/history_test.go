@@ -243,6 +243,23 @@ func TestAReportAddsUp(t *testing.T) {
 	}
 }
 
+// A job that was stopped on its host is not one of those that never ran.
+func TestAReportTellsStoppedJobsFromThoseThatNeverRan(t *testing.T) {
+	t.Parallel()
+	const far = "had begun: the error says how far it came"
+	for _, o := range []jobs.Outcome{jobs.Cancelled, jobs.Expired, jobs.Superseded, jobs.Skipped} {
+		stopped, never := job(taskID(1), "a", o, 2*time.Second), job(taskID(1), "b", o, 0)
+		never.Started = jobs.Time{}
+		for want, list := range map[string][]api.PastJob{"never ran": {never}, far: {stopped},
+			"1 never ran, 1 " + far: {stopped, never}} {
+			r := history.NewReport(task(taskID(1), len(list)), list)
+			if len(r.Parts) != 1 || r.Parts[0].Means != want {
+				t.Errorf("%s, %d jobs: %+v, want %q", o, len(list), r.Parts, want)
+			}
+		}
+	}
+}
+
 func TestEstimatesComeFromTheLastTenSuccesses(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, cfg history.Config) {

@@ -80,11 +80,15 @@ func (s *Store) tasks(ctx context.Context, rest string, args ...any) ([]jobs.Tas
 func NewReport(t jobs.TaskInfo, list []api.PastJob) api.Report {
 	r := api.Report{Task: t, Total: max(t.Total, len(list)), Jobs: list, Spent: spentBy(list),
 		Notes: []string{}}
-	counts := map[string]int{}
+	counts, begun := map[string]int{}, map[string]int{}
 	// The task was read a moment before its jobs, and some may have ended in between.
 	r.Task.Outcomes = jobs.NewCounts()
 	for _, j := range list {
-		counts[partOf(j)]++
+		part := partOf(j)
+		counts[part]++
+		if !j.Started.IsZero() {
+			begun[part]++
+		}
 		if j.Outcome.Valid() {
 			r.Task.Outcomes[j.Outcome]++
 		}
@@ -97,7 +101,8 @@ func NewReport(t jobs.TaskInfo, list []api.PastJob) api.Report {
 	}
 	for _, name := range partNames() {
 		if n := counts[name]; n > 0 {
-			r.Parts = append(r.Parts, api.ReportPart{Name: name, Hosts: n, Means: meaning(name)})
+			r.Parts = append(r.Parts, api.ReportPart{Name: name, Hosts: n,
+				Means: meaning(name, n, begun[name])})
 		}
 	}
 	if t.Forgotten {
@@ -132,8 +137,8 @@ func partNames() []string {
 	return append(out, api.NotEnded, api.NotKnown)
 }
 
-// meaning explains a part to people.
-func meaning(name string) string {
+// meaning explains a part of n hosts to people; on so many of them the job had begun.
+func meaning(name string, n, begun int) string {
 	switch jobs.Outcome(name) {
 	case jobs.Succeeded:
 		return "the last step's own check said so"
@@ -148,12 +153,26 @@ func meaning(name string) string {
 	case jobs.Unknown:
 		return "it is not known whether a step ran, or how the host is since"
 	case jobs.Cancelled, jobs.Expired, jobs.Superseded, jobs.Skipped:
-		return "never ran"
+		return calledOff(n, begun)
 	}
 	if name == api.NotKnown {
 		return "how it ended is not in history: see `muster history gaps`"
 	}
 	return "has not ended"
+}
+
+// calledOff explains the end of n jobs that somebody or a deadline ended. A job that had begun may
+// have run steps, and its error says where it was stopped, so it never counts among those that
+// never ran.
+func calledOff(n, begun int) string {
+	const far = "had begun: the error says how far it came"
+	switch {
+	case begun == 0:
+		return "never ran"
+	case begun < n:
+		return fmt.Sprintf("%d never ran, %d %s", n-begun, begun, far)
+	}
+	return far
 }
 
 // Report returns the result of a task for each of its hosts.

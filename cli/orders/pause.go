@@ -211,7 +211,7 @@ func switchedText(d jobs.Switched) string {
 // unchanged names the order that stands already, and says that the reason of the second one is not
 // kept.
 func unchanged(note string) string {
-	return " stays as it was, " + cli.Cell(note) + " (this order and its reason change nothing)"
+	return " stays as it was, " + cli.Cell(note) + cli.ChangesNothing
 }
 
 // movedText counts the jobs of a task that were moved, and those in hand. Jobs of customers and

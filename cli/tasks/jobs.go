@@ -50,8 +50,25 @@ func NewJobs() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.List(list, watch.JobGrid(list, s.Now(), s.Colours), "there are no such jobs")
+		return showJobs(ctx, s, id, list)
 	})
+}
+
+// showJobs prints jobs of a task. If Redis has forgotten the task before its end, only those jobs
+// are known whose end history has: the command fails, so that nobody takes the list for complete.
+func showJobs(ctx context.Context, s *cli.Session, id jobs.TaskID, list []jobs.JobInfo) error {
+	t, err := s.Task(ctx, id, 0, 0)
+	if err != nil {
+		return err
+	}
+	none := "there are no such jobs"
+	if t.Forgotten {
+		none = "no such job is known"
+		err = cli.Exit(cli.ExitNotAll, fmt.Errorf("task %s was forgotten by Redis before it ended; "+
+			"%d of its %d jobs are known to have ended; what became of the others is not known, and no "+
+			"more will come of them", id, t.Outcomes.Sum(), t.Total))
+	}
+	return errors.Join(s.List(list, watch.JobGrid(list, s.Now(), s.Colours), none), err)
 }
 
 // checkJobs reports all mistakes in a query for jobs.

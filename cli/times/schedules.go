@@ -250,33 +250,50 @@ func newRemoveSchedule() *cobra.Command {
 	}
 	cli.AddReason(c, &reason)
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
-		return turnSchedule(ctx, s, args[0], "remove", reason)
+		path, err := schedulePath(args[0], "/remove")
+		if err != nil {
+			return err
+		}
+		var i api.ScheduleInfo
+		if err := s.Order(ctx, path, reason, &i); err != nil {
+			return err
+		}
+		if s.JSON {
+			return s.WriteJSON(i)
+		}
+		return s.Write("schedule " + cli.Cell(i.Name) + " is removed\n")
 	})
 }
 
-// turnSchedule gives an order about a schedule, and prints its state afterwards.
+// turnSchedule pauses or resumes a schedule, and prints its state afterwards.
 func turnSchedule(ctx context.Context, s *cli.Session, name, verb, reason string) error {
 	path, err := schedulePath(name, "/"+verb)
 	if err != nil {
 		return err
 	}
-	var i api.ScheduleInfo
-	if err := s.Order(ctx, path, reason, &i); err != nil {
+	var did api.TurnedSchedule
+	if err := s.Order(ctx, path, reason, &did); err != nil {
 		return err
 	}
 	if s.JSON {
-		return s.WriteJSON(i)
+		return s.WriteJSON(did)
 	}
-	text := "schedule " + cli.Cell(i.Name) + " is "
+	return s.Write(turnedText(did) + "\n")
+}
+
+// turnedText describes a schedule that was paused or resumed.
+func turnedText(d api.TurnedSchedule) string {
+	text, stands := "schedule "+cli.Cell(d.Name), standing(d.Paused, d.Enabled)
 	switch {
-	case verb == "remove":
-		text += "removed"
-	case standing(i) != "":
-		text += standing(i)
-	default:
-		text += "at work; next " + cli.Moment(i.Next)
+	case d.Already && d.Paused != "":
+		return text + " stays as it was, " + stands + cli.ChangesNothing
+	case d.Already:
+		text += " was not paused, so this order and its reason change nothing: it"
 	}
-	return s.Write(text + "\n")
+	if stands != "" {
+		return text + " is " + stands
+	}
+	return text + " is at work; next " + cli.Moment(d.Next)
 }
 
 // schedulePath returns the route of a schedule.

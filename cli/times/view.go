@@ -46,7 +46,7 @@ func scheduleGrid(list []api.ScheduleInfo, colours cli.Palette) cli.Grid {
 	g := cli.NewGrid("SCHEDULE", "CRON", "ZONE", "RUNBOOK", "NEXT", "LAST", "RESULT", "ON")
 	for _, i := range list {
 		next := cli.Moment(i.Next)
-		if why := standing(i); why != "" {
+		if why := standing(i.Paused, i.Enabled); why != "" {
 			next = colours.Paint(cli.Yellow, cli.Fit(why, 30))
 		}
 		result := cli.Cell(i.Ticks.Result)
@@ -63,11 +63,11 @@ func scheduleGrid(list []api.ScheduleInfo, colours cli.Palette) cli.Grid {
 }
 
 // standing explains why a schedule has no ticks; empty: it has.
-func standing(i api.ScheduleInfo) string {
+func standing(paused string, enabled bool) string {
 	switch {
-	case i.Paused != "":
-		return cli.Cell(i.Paused)
-	case !i.Enabled:
+	case paused != "":
+		return cli.Cell(paused)
+	case !enabled:
 		return "not enabled"
 	}
 	return ""
@@ -107,7 +107,7 @@ func showSchedule(s *cli.Screen, i api.ScheduleInfo) error {
 		[2]string{"only", cli.Cell(i.Only)},
 		[2]string{"goes out", rolloutAsked(i.Rollout)},
 		[2]string{"version", fmt.Sprintf("%d, by %s at %s", i.Version, cli.Cell(i.By), cli.Moment(i.At))},
-		[2]string{"state", standing(i)},
+		[2]string{"state", standing(i.Paused, i.Enabled)},
 		[2]string{"next tick", cli.Moment(i.Next)},
 		[2]string{"pending", pending},
 		[2]string{"last tick", cli.Moment(i.Ticks.Tick)},

@@ -297,6 +297,28 @@ func TestEmptyListsAreListsAndSaid(t *testing.T) {
 	}
 }
 
+// The jobs of a task that Redis has forgotten are not all that it had: nobody must take the list
+// for complete, also if it is empty.
+func TestTheJobsOfAForgottenTaskAreNotAll(t *testing.T) {
+	t.Parallel()
+	task := apitest.Answer(`{"task": "` + apitest.ATask + `", "state": "queued", "total": 3, "forgotten": true,
+		"outcomes": {"failed": 1}}`)
+	const words = "task " + apitest.ATask + " was forgotten by Redis before it ended; " +
+		"1 of its 3 jobs are known to have ended"
+	for list, seen := range map[string]string{"": "", `{"id": "` + apitest.AJob + `", "host": "fw001", "state": "ended",
+		"outcome": "failed"}`: "fw001"} {
+		a := apitest.New(t, map[string]http.HandlerFunc{"GET /v1/tasks/" + apitest.ATask: task,
+			"GET /v1/tasks/" + apitest.ATask + "/jobs": apitest.Answer(`{"jobs": [` + list + `]}`)})
+		for _, more := range [][]string{nil, {"-o", "json"}} {
+			code, out, said := muster(t, a.URL, append([]string{"jobs", apitest.ATask}, more...)...)
+			if code != cli.ExitNotAll || !strings.Contains(said, words) || !strings.Contains(out, seen) ||
+				strings.Contains(said, "no such jobs") {
+				t.Errorf("%v: exit %d, %q, %q, want %q", more, code, out, said, words)
+			}
+		}
+	}
+}
+
 func TestWrongUse(t *testing.T) {
 	t.Parallel()
 	a := apitest.New(t, nil) // no request may be made

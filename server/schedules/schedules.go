@@ -36,6 +36,7 @@ type (
 	appliedOutput   struct{ Body api.AppliedSchedules }
 	schedulesOutput struct{ Body api.ScheduleList }
 	scheduleOutput  struct{ Body api.ScheduleInfo }
+	turnedOutput    struct{ Body api.TurnedSchedule }
 	ticksOutput     struct{ Body api.TickList }
 	runOutput       struct {
 		Status int
@@ -252,12 +253,12 @@ func (s Resource) runSchedule(ctx context.Context, in *runScheduleInput) (*runOu
 	return &runOutput{status, t}, nil
 }
 
-func (s Resource) pauseSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput,
+func (s Resource) pauseSchedule(ctx context.Context, in *scheduleOrder) (*turnedOutput,
 	error) {
 	return s.turnSchedule(ctx, in, "paused")
 }
 
-func (s Resource) resumeSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput,
+func (s Resource) resumeSchedule(ctx context.Context, in *scheduleOrder) (*turnedOutput,
 	error) {
 	return s.turnSchedule(ctx, in, "resumed")
 }
@@ -265,12 +266,12 @@ func (s Resource) resumeSchedule(ctx context.Context, in *scheduleOrder) (*sched
 // turnSchedule pauses or resumes a schedule. The ticks of a pause are not missed: nothing makes up
 // for them. A second pause does not replace the reason of the first.
 func (s Resource) turnSchedule(ctx context.Context, in *scheduleOrder, done string) (
-	*scheduleOutput, error) {
+	*turnedOutput, error) {
 	g, wrong := in.Giver(done)
 	if len(wrong) > 0 {
 		return nil, web.Refusal(wrong)
 	}
-	_, now, err := s.findSchedule(ctx, in.Schedule)
+	q, now, err := s.findSchedule(ctx, in.Schedule)
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +291,11 @@ func (s Resource) turnSchedule(ctx context.Context, in *scheduleOrder, done stri
 		return nil, web.Problem(err)
 	}
 	web.LogOrder(s.Log, "schedule "+done, g, "schedule", in.Schedule, "already", already)
-	return s.schedule(ctx, &scheduleName{in.Schedule})
+	if q, now, err = s.findSchedule(ctx, in.Schedule); err != nil {
+		return nil, err
+	}
+	return &turnedOutput{api.TurnedSchedule{Name: q.Name, Paused: q.Paused, Enabled: q.Enabled,
+		Next: nextTick(q.Schedule, now), Already: already}}, nil
 }
 
 func (s Resource) removeSchedule(ctx context.Context, in *scheduleOrder) (*scheduleOutput,
