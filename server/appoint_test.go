@@ -263,3 +263,124 @@ func TestALiftedFreezeBringsJobsBack(t *testing.T) {
 		t.Errorf("it is %s, due at %s", job.State, job.Due)
 	}
 }
+
+// A freeze with an end gives a job its time at submit. A lift, or an earlier end, takes it back.
+func TestALiftedFreezeBringsJobsBackThatBeganToWaitAtSubmit(t *testing.T) {
+	t.Parallel()
+	for _, whose := range []string{"customer: acme", "site: x", "host: fw001"} {
+		t.Run(whose, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{})
+			now := time.Now().UTC().Truncate(time.Second)
+			in := func(hours int) time.Time { return now.Add(time.Duration(hours) * time.Hour) }
+			freeze := func(until time.Time) {
+				t.Helper()
+				w.agreed("windows: [{name: x, customer: beta, zone: UTC, start: '0 2 * * *', length: 1h}]\n" +
+					"freezes:\n- {name: f, " + whose + ", zone: UTC, from: 2020-01-01, until: " +
+					until.Format("2006-01-02 15:04:05") + "}\n")
+			}
+			submit := func(at time.Time) jobs.TaskID {
+				return w.submit(api.Submit{Runbook: "exec", On: "fw001", As: "alice", At: jobs.Time{Time: at},
+					Args: map[string]string{"cmd": "id"}}).Task
+			}
+			freeze(in(6))
+			soon, later, last := submit(time.Time{}), submit(in(2)), submit(in(20))
+			want := func(task jobs.TaskID, at time.Time) {
+				t.Helper()
+				if err := w.server.Duty(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				job := w.jobsOf(task)[0]
+				if job.State != jobs.Queued || !job.Next.Equal(at) || !job.Due.Equal(at) {
+					t.Errorf("it is %s, due at %s, next at %s: want %s", job.State, job.Due, job.Next, at)
+				}
+			}
+			want(soon, in(6))
+			want(later, in(6))
+			want(last, in(20))
+			freeze(in(8))
+			want(soon, in(8))
+			want(later, in(8))
+			freeze(in(4))
+			want(soon, in(4))
+			want(later, in(4))
+			w.agreed("windows: [{name: x, customer: beta, zone: UTC, start: '0 3 * * *', length: 1h}]\n")
+			want(later, in(2))
+			want(last, in(20))
+			if job := w.jobsOf(soon)[0]; job.State != jobs.Queued || job.Next.After(time.Now()) {
+				t.Errorf("it is %s, next at %s", job.State, job.Next)
+			}
+		})
+	}
+}
+
+// After a lift the job of a schedule begins at its place within the jitter, and not before.
+func TestALiftedFreezeGivesAJobItsPlaceInTheJitterBack(t *testing.T) {
+	t.Parallel()
+	f := newFired(t, func(e *windows.Entry) { e.Jitter, e.On = "3h0m0s", "fw001,fw002" })
+	freezes := func(list ...windows.FreezeOrder) {
+		t.Helper()
+		is, err := f.Timetable(t.Context())
+		if err == nil {
+			_, err = f.SetTimetable(t.Context(), windows.Timetable{Version: is.Version, Freezes: list}, jobs.Alert{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	until := f.now.Add(6 * time.Hour)
+	freezes(windows.FreezeOrder{Name: "f", Level: "customer", Of: "acme", From: f.now.Add(-time.Hour), Until: until})
+	got := f.after(time.Second)
+	e, err := f.Schedule(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	times, err := e.Entry.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(place func(host string) time.Time) {
+		t.Helper()
+		if err := f.server.Duty(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, host := range []string{"fw001", "fw002"} {
+			job, err := f.Job(t.Context(), jobs.NewID(got.Task, host))
+			if want := place(host); err != nil || job.Next.Sub(want).Abs() > time.Millisecond {
+				t.Errorf("%s is next at %s: want %s, %v", host, job.Next, want, err)
+			}
+		}
+	}
+	check(func(string) time.Time { return until })
+	freezes()
+	check(func(host string) time.Time { return got.Tick.Add(times.Offset(host)) })
+}
+
+// A submit that read the timetable before a lift may be complete only after the first look.
+func TestASubmitThatALiftOvertookIsBroughtForwardToo(t *testing.T) {
+	t.Parallel()
+	f := newFired(t, nil)
+	now := time.Now()
+	f.server.Fix(func() time.Time { return now }, nil)
+	_, err := f.SetTimetable(t.Context(), windows.Timetable{}, jobs.Alert{}) // without the freeze
+	if err == nil {
+		err = f.server.Duty(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := jobs.Task{ID: jobs.NewTaskID(now, 1), Spec: jobs.Spec{Runbook: "exec", Operator: "alice",
+		Timeout: time.Minute, Expire: 24 * time.Hour},
+		Own: map[string]jobs.Micros{"fw001": jobs.MicrosOf(now.Add(6 * time.Hour))}}
+	if err := f.Submit(t.Context(), task, map[string][]string{"default": {"fw001"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Minute)
+	if err := f.server.Duty(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	job, err := f.Job(t.Context(), jobs.NewID(task.ID, "fw001"))
+	if err != nil || job.Next.After(now.Add(time.Second)) {
+		t.Errorf("it is %s, next at %s, %v", job.State, job.Next, err)
+	}
+}

@@ -77,6 +77,28 @@ func TestWhatAFreezeHoldsSaysWhichAndUntilWhen(t *testing.T) {
 	}
 }
 
+// A freeze that is still to come holds the work whose time is within it.
+func TestWhatAFreezeWillHoldSaysWhichAndUntilWhen(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	now := time.Now().UTC().Truncate(time.Second)
+	from, until := now.Add(time.Hour), now.Add(3*time.Hour)
+	w.agreed("freezes:\n- {name: outage, customer: acme, zone: UTC, from: " +
+		from.Format("2006-01-02 15:04:05") + ", until: " + until.Format("2006-01-02 15:04:05") + "}\n")
+	got := w.submit(api.Submit{Runbook: "exec", On: "fw001", Args: map[string]string{"cmd": "id"}, As: "alice",
+		At: jobs.Time{Time: from.Add(time.Minute)}})
+	var job api.JobDetail
+	w.call(http.MethodGet, "/v1/jobs/"+string(jobs.NewID(got.Task, "fw001")), nil, &job)
+	if job.Awaits == nil || !job.Awaits.Ends.Equal(until) || !strings.Contains(job.Awaits.Why, "frozen by outage") {
+		t.Errorf("the job waits for %+v", job.Awaits)
+	}
+	var q api.QueueInfo
+	w.call(http.MethodGet, "/v1/queue", nil, &q)
+	if d := q.Zones[0].Deferred; d.Count != 1 || len(d.Appointments) != 1 || !d.Next.Equal(until) {
+		t.Errorf("the queue has %+v", d)
+	}
+}
+
 // A window that is taken away, or is changed, is what jobs wait for from then on: nobody is told
 // of an opening that there is no more.
 func TestWhatWaitsFollowsTheTimetable(t *testing.T) {

@@ -74,7 +74,8 @@ func newTend(s *Server) *duties.Tend {
 			Outputs: tasks.Groups{Said: q.Read.Outputs, Stock: s.stock}.Outputs, Stock: inForce(s),
 			Parts: intake.PartsKept, Log: s.log, Now: s.clock},
 		Moves: &duties.Mover{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Moves: q.Hub.Moves,
-			Estimates: q.Hub.Estimates, Cancels: q.Submit.Cancels, Log: s.log, Now: s.clock,
+			Estimates: q.Hub.Estimates, Cancels: q.Submit.Cancels, Schedules: q.Hub.Schedules,
+			Log: s.log, Now: s.clock,
 			Book: func(ctx context.Context) (int64, *windows.Book, error) {
 				table, book, err := s.calendar.Read(ctx)
 				return table.Version, book, err

@@ -44,7 +44,7 @@ func (w *Waiter) Of(p Place, at time.Time, work Work) Awaited {
 
 func (w *Waiter) find(p Place, at time.Time, work Work) Awaited {
 	if !work.Window {
-		v := w.book.Admit(p, w.now, work)
+		v := w.book.Admit(p, later(w.now, at.Add(-time.Second)), work) // it may be frozen only then
 		if v.OK || !v.Next.IsZero() && v.Next.Before(at) {
 			return Awaited{} // a freeze, if there is one, ends before
 		}

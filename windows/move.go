@@ -34,7 +34,7 @@ func (b *Book) Move(w Waiting, now time.Time) Moved {
 	way := b.OnChange(w.Place, w.Runbook)
 	good := b.Admit(w.Place, w.At, w.Work).OK
 	switch {
-	case good && (way != MoveToNext || !to.Before(w.At)):
+	case good && (w.Window && way != MoveToNext || !to.Before(w.At)):
 		return Moved{}
 	case !good && way == CancelJobs && w.Window && !b.unagreed().Admit(w.Place, w.At, w.free()).OK:
 		return Moved{Cancel: "its window is not open any more at " + w.At.UTC().Format(time.RFC3339)}

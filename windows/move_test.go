@@ -49,6 +49,10 @@ func TestAChangedWindowMovesAppointments(t *testing.T) {
 		{name: "not approved", file: window("4", "approval: required"), at: "25 02:00"},
 		{name: "it is gone", file: strings.Replace(window("2", "approval: none"), "acme", "beta", 1), at: "25 02:00"},
 		{name: "the freeze is lifted", file: window("2", "approval: none"), at: "22 18:00", want: "22 12:00", plain: true},
+		{name: "the freeze is lifted, and there is a window with nearest",
+			file: window("2", "on_change: nearest, approval: none"), at: "22 18:00", want: "22 12:00", plain: true},
+		{name: "the freeze is lifted, and there is a window with cancel",
+			file: window("2", "on_change: cancel, approval: none"), at: "22 18:00", want: "22 12:00", plain: true},
 		{name: "frozen meanwhile", file: freeze, at: "25 02:00", want: "22 12:00", plain: true},
 	}
 	for _, test := range tests {

@@ -12,6 +12,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 	"muster/jobs/queue/submit"
 	"muster/windows"
 )
@@ -25,11 +26,14 @@ type Mover struct {
 	Moves     Moves
 	Estimates Estimates
 	Cancels   Cancels
+	Schedules Schedule
 	// Book returns what is agreed now, and the version of the timetable.
 	Book  func(ctx context.Context) (version int64, book *windows.Book, err error)
 	Stock func() (*fleet.Inventory, error) // the inventory in force
 	Log   hclog.Logger
 	Now   func() time.Time
+
+	again time.Time // when to look once more, without another change; zero: not at all
 }
 
 // Moves makes new appointments of jobs that wait, and keeps up to which version of the timetable
@@ -45,9 +49,18 @@ type Estimates interface {
 	Estimates(ctx context.Context, fields []string) (map[string]jobs.Estimate, error)
 }
 
+// Schedule reads a schedule by its name.
+type Schedule interface {
+	Schedule(ctx context.Context, name string) (hub.Schedule, error)
+}
+
 // soon is the time before an appointment in which it stays as it is: the worker that takes the
 // job asks again.
 const soon = 2 * time.Second
+
+// secondLook is the time between the two looks at the jobs after a change: a submit that had read
+// the former timetable may be complete only after the first.
+const secondLook = 30 * time.Second
 
 // RunOnce moves the appointments of all open tasks, if the timetable has changed.
 func (d *Mover) RunOnce(ctx context.Context) error {
@@ -56,7 +69,8 @@ func (d *Mover) RunOnce(ctx context.Context) error {
 		return err
 	}
 	version, book, err := d.Book(ctx)
-	if err != nil || version == moved {
+	changed, now := version != moved, d.Now()
+	if err != nil || !changed && (d.again.IsZero() || now.Before(d.again)) {
 		return err
 	}
 	stock, err := d.Stock()
@@ -76,6 +90,10 @@ func (d *Mover) RunOnce(ctx context.Context) error {
 			return err
 		}
 	}
+	d.again = time.Time{}
+	if changed {
+		d.again = now.Add(secondLook)
+	}
 	return d.Moves.SetMovedFor(ctx, version)
 }
 
@@ -89,6 +107,7 @@ type moving struct {
 	stock *fleet.Inventory
 	task  jobs.TaskInfo
 	spec  jobs.Spec
+	times *windows.Schedule        // of the schedule that made the task; nil: not known any more
 	turns map[string]*submit.Turns // by zone
 }
 
@@ -97,17 +116,41 @@ func (m *moving) move(ctx context.Context) error {
 	if m.spec, err = m.mover.Tasks.Spec(ctx, m.task.Task); err != nil {
 		return err
 	}
+	if m.times, err = m.schedule(ctx); err != nil {
+		return err
+	}
 	return m.mover.Jobs.EachJob(ctx, m.task.Task, 0, jobsMax, func(list []jobs.JobInfo) error {
 		now := m.mover.Now()
+		// A queued job may have got its time at submit, also from a freeze alone.
 		waits := slices.DeleteFunc(list, func(j jobs.JobInfo) bool {
-			deferred := j.State == jobs.Deferred || m.spec.Window && j.State == jobs.Queued
-			return !deferred || j.Next.Before(now.Add(soon))
+			return j.State != jobs.Deferred && j.State != jobs.Queued || j.Next.Before(now.Add(soon))
 		})
 		if len(waits) == 0 {
 			return nil
 		}
 		return m.moveJobs(ctx, waits, now)
 	})
+}
+
+// schedule returns the times of the schedule that made the task, if it still is as it was then.
+func (m *moving) schedule(ctx context.Context) (*windows.Schedule, error) {
+	if m.spec.Schedule == "" {
+		return nil, nil
+	}
+	kept, err := m.mover.Schedules.Schedule(ctx, m.spec.Schedule)
+	if errors.Is(err, queue.ErrNotFound) || err == nil && kept.At.After(m.spec.Tick.Time) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	times, err := kept.Entry.Schedule()
+	if err != nil {
+		m.mover.Log.Warn("schedule cannot be read, so its jitter is not known", "schedule",
+			m.spec.Schedule, "error", err)
+		return nil, nil
+	}
+	return &times, nil
 }
 
 // moveJobs looks at some jobs that wait.
@@ -150,8 +193,14 @@ func (m *moving) waiting(h fleet.Host, j jobs.JobInfo, takes time.Duration) wind
 	w := windows.Waiting{Place: jobs.Place(h), At: at, Work: windows.Work{
 		Runbook: m.spec.Runbook, Window: m.spec.Window, Reserve: m.spec.Reserve,
 		Override: m.spec.Override, Estimate: takes}, From: m.spec.After.Time()}
-	if m.spec.Schedule != "" && j.State == jobs.Queued {
-		w.From = j.Next.Time // its place within the jitter is its own: never before it
+	switch {
+	case m.spec.Schedule == "" || j.State != jobs.Queued:
+	case m.times == nil:
+		w.From = j.Next.Time // this may be its place within the jitter: it never begins before that
+	default:
+		if at := m.spec.Tick.Add(m.times.Offset(j.Host)); at.After(w.From) {
+			w.From = at
+		}
 	}
 	return w
 }
