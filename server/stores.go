@@ -160,6 +160,7 @@ type Waits interface {
 // Zones reads what waits in a zone, and what happened there.
 type Zones interface {
 	Depth(ctx context.Context, zone string) (read.Depth, error)
+	Freezes(ctx context.Context, zones []string) []read.Freeze
 	Ends(ctx context.Context, zone string) (read.Ends, error)
 	Events(ctx context.Context, zone, after string, limit int, wait time.Duration) (
 		[]jobs.Happening, string, error)

@@ -20,9 +20,11 @@ func NewHealth() *cobra.Command {
 		Long: `health asks the server for its state, and whether its Redis accepts new data. The line
 status names what keeps work from starting: a zone that lacks the timetable in force; a
 Redis that may have forgotten jobs that have ended, or has lost windows, schedules or
-orders; a zone without a node that has work, or had a node before (a new installation
-has neither, and is well). health also shows trouble that keeps nothing from starting:
-history that is not written, an inventory that was refused.
+orders; a zone that is frozen, as for some minutes after a restart of Redis; a halt, so
+that nobody forgets it; a zone without a node that has work, or had a node before (a new
+installation has neither, and is well). Pauses of tasks, customers and zones are no
+alarm: 'muster queue' shows them. health also shows trouble that keeps nothing from
+starting: history that is not written, an inventory that was refused.
 
 Exit codes: 0 the status is ok, 1 it is not, 3 the server does not answer.`,
 		Example:           "  muster health",

@@ -71,11 +71,11 @@ func (s Health) health(ctx context.Context, in *healthInput) (*healthOutput, err
 		if text := s.unstaffed(ctx); text != "" {
 			wrong = append(wrong, text)
 		}
-		for _, stops := range []string{s.Agreed.lost(ctx), s.owing(ctx)} {
-			if stops != "" {
-				wrong, out.Body.Stopped = append(wrong, stops), true
-			}
+		stops := standstill{s.Queue, s.History != nil}.words(ctx)
+		if text := s.Agreed.lost(ctx); text != "" {
+			stops = append([]string{text}, stops...)
 		}
+		wrong, out.Body.Stopped = append(wrong, stops...), len(stops) > 0
 		// Another line says that Redis is away; the own tries of this server are newer.
 		a, _ := Away(ctx, s.Queue, s.History)
 		if text := s.Trouble.Words(); text != "" && out.Status == http.StatusOK {
@@ -91,25 +91,4 @@ func (s Health) health(ctx context.Context, in *healthInput) (*healthOutput, err
 		out.Body.Status = strings.Join(wrong, "; ")
 	}
 	return out, nil
-}
-
-// owing names a zone that waits for history; empty if there is none.
-func (s Health) owing(ctx context.Context) string {
-	zones, err := s.Queue.Conn.Zones(ctx)
-	if err != nil {
-		return "" // that Redis cannot be used is said already
-	}
-	debts, _ := s.Queue.Debts.Debts(ctx, zones) // of those that can be read
-	for _, d := range debts {
-		if d.Owed == "" {
-			continue
-		}
-		text := "nothing starts in zone " + d.Zone + " before history was asked what has ended: Redis " +
-			"may have forgotten it"
-		if s.History == nil {
-			text += "; this server keeps no history"
-		}
-		return text + ". To start without: `muster nodes thaw --zone " + d.Zone + " --reason …`"
-	}
-	return ""
 }

@@ -40,9 +40,10 @@ type Duties interface {
 	Leaders(ctx context.Context) ([]jobs.Duty, error)
 }
 
-// Zones reads the length of the queue of a zone, and the counters of ends.
+// Zones reads the length of the queue of a zone, its freeze, and the counters of ends.
 type Zones interface {
 	Depth(ctx context.Context, zone string) (read.Depth, error)
+	Freezes(ctx context.Context, zones []string) []read.Freeze
 	Ends(ctx context.Context, zone string) (read.Ends, error)
 }
 
