@@ -48,10 +48,8 @@ func (o Outcome) Fails(unreachableOK bool) bool {
 	switch o {
 	case Failed, Timeout, RolledBack, Unknown:
 		return true
-	case Unreachable:
-		return !unreachableOK
 	}
-	return false
+	return o == Unreachable && !unreachableOK
 }
 
 // RolloutInfo is the progress of a rollout. A person may have raised MaxFailed.
@@ -73,15 +71,17 @@ func (r RolloutInfo) Last() bool { return r.Wave >= len(r.Waves) }
 
 // Rolled is the effect of an order about a rollout.
 type Rolled struct {
-	Task    TaskID `json:"task"`
-	Already bool   `json:"already"`         // the state was the same before; nothing changed
-	Stopped bool   `json:"stopped"`         // the state now
-	Note    string `json:"note"`            // who and why, of the stop in force
-	Was     string `json:"was,omitempty"`   // after the end of a stop: why it was stopped
-	Failed  int    `json:"failed"`          // jobs, as Rule counts them
-	Moved   int    `json:"moved,omitempty"` // jobs that were moved back into the queue
-	Early   string `json:"early,omitempty"` // to open the next wave: why none was opened
-	Wave    int    `json:"wave,omitempty"`  // after an order to open this wave
+	Task      TaskID `json:"task"`
+	Already   bool   `json:"already"`              // the state was the same before; nothing changed
+	Stopped   bool   `json:"stopped"`              // the state now
+	Note      string `json:"note"`                 // who and why, of the stop in force
+	Was       string `json:"was,omitempty"`        // after the end of a stop: why it was stopped
+	Failed    int    `json:"failed"`               // jobs, as Rule counts them
+	Moved     int    `json:"moved,omitempty"`      // jobs that were moved back into the queue
+	Early     string `json:"early,omitempty"`      // to open the next wave: why none was opened
+	Wave      int    `json:"wave,omitempty"`       // after an order to open this wave
+	Ended     bool   `json:"ended,omitempty"`      // the task has ended: nothing can stop or continue
+	MaxFailed *int   `json:"max_failed,omitempty"` // the new budget; nil: the order set none
 }
 
 // MayOpen reports whether an order may open a certain wave of a task: only the next one may open,

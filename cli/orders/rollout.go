@@ -247,12 +247,17 @@ func showRolled(s *cli.Screen, d jobs.Rolled) error {
 func rolledText(d jobs.Rolled) string {
 	task := "task " + cli.Cell(string(d.Task))
 	switch {
+	case d.Ended:
+		return task + " has ended: nothing to do\n"
 	case d.Stopped && d.Already:
 		return task + unchanged(d.Note) + "\n"
 	case d.Stopped:
 		return task + " is stopped: jobs that have begun continue, no other begins\n"
 	case d.Already && d.Wave > 0:
 		return task + fmt.Sprintf(": wave %d is open already: nothing to do\n", d.Wave)
+	case d.Already && d.MaxFailed != nil:
+		return task + " needs no order to continue, and its rule is so already: " + budgetText(d) +
+			": nothing to do\n"
 	case d.Already:
 		return task + " needs no order to continue: nothing to do\n"
 	}
@@ -263,7 +268,15 @@ func rolledText(d jobs.Rolled) string {
 	if d.Moved > 0 {
 		text += fmt.Sprintf("; %s brought back", cli.Count(d.Moved, "job"))
 	}
+	if d.MaxFailed != nil {
+		text += "; " + budgetText(d)
+	}
 	return text + "\n"
+}
+
+// budgetText describes the budget of failures that an order set.
+func budgetText(d jobs.Rolled) string {
+	return fmt.Sprintf("it stops when more than %d have failed", *d.MaxFailed)
 }
 
 func completeRollouts(c *cobra.Command, args []string, _ string) (

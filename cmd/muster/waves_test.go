@@ -121,9 +121,10 @@ func TestTheNextWaveIsNotOpenedEarly(t *testing.T) {
 		t.Errorf("as JSON: exit %d, %+v", code, did)
 	}
 	// A new budget is an order in itself, and one that is given twice has been carried out.
-	for range 2 {
-		if out, code := h.muster(append(next, "--max-failed", "3")...); code != cli.ExitOK {
-			t.Errorf("--max-failed: exit %d, %q", code, out)
+	for _, want := range []string{" continues; it stops when more than 3 have failed\n",
+		" needs no order to continue, and its rule is so already: it stops when more than 3 have failed: nothing to do\n"} {
+		if out, code := h.muster(append(next, "--max-failed", "3")...); code != cli.ExitOK || out != "task "+id+want {
+			t.Errorf("--max-failed: exit %d, %q, want …%q", code, out, want)
 		}
 	}
 	letGo(t, f)
@@ -132,7 +133,7 @@ func TestTheNextWaveIsNotOpenedEarly(t *testing.T) {
 		t.Errorf("of a wave that is over: exit %d, %q", code, out)
 	}
 	wantOutcomes(t, h.wait(task.Task), map[jobs.Outcome]int{jobs.Succeeded: 4})
-	if out, code := h.muster(next...); code != cli.ExitOK || !strings.Contains(out, "needs no order to continue") {
+	if out, code := h.muster(next...); code != cli.ExitOK || out != "task "+id+" has ended: nothing to do\n" {
 		t.Errorf("of a task that has ended: exit %d, %q", code, out)
 	}
 }

@@ -55,7 +55,7 @@ func (q *Rollouts) roll(ctx context.Context, id jobs.TaskID, args ...any) (out r
 func (q *Rollouts) StopTask(ctx context.Context, id jobs.TaskID, note string) (jobs.Rolled, error) {
 	r, _, err := q.roll(ctx, id, "stop", codec.OneLine(note), "", "")
 	out := jobs.Rolled{Task: id, Stopped: r.status != "ended", Already: r.status != "ok",
-		Note: cmp.Or(r.text, note)}
+		Note: cmp.Or(r.text, note), Ended: r.status == "ended"}
 	return out, err
 }
 
@@ -73,6 +73,9 @@ func (q *Rollouts) GoOn(ctx context.Context, id jobs.TaskID, allowed *int, note 
 		return out, err
 	}
 	out.Failed, out.Was, out.Already = int(r.number), r.text, r.status != "ok"
+	if out.Ended = r.status == "ended"; !out.Ended {
+		out.MaxFailed = allowed
+	}
 	switch r.status {
 	case "spent":
 		return out, fmt.Errorf("%d jobs have failed: %w", r.number, queue.ErrSpent)
