@@ -135,6 +135,7 @@ type ApproveRequest struct {
 	From      jobs.Time   `json:"from,omitzero"`   // a span: this one and
 	Until     jobs.Time   `json:"until,omitzero"`  // this one
 	Starts    []jobs.Time `json:"starts,omitzero"` // or single occurrences
+	Check     bool        `json:"check,omitempty"` // refuse what is wrong, and approve nothing
 }
 
 // Approved is the answer of POST /v1/windows/{window}/approve.

@@ -49,7 +49,8 @@ func TestReadArgFile(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	for path, words := range map[string]string{
-		"/dev/zero": "is a device", filepath.Dir(path): "is a folder", path + "x": "no such file"} {
+		"/dev/zero": "is a device", filepath.Dir(path): "is a folder", path + "x": "no such file",
+		"": "the name of the file is empty, as of a variable"} {
 		if _, err := ReadArgFile(t.Context(), path); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: error %v, want %q", path, err, words)
 		}

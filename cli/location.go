@@ -22,6 +22,7 @@ var flagsOf = map[string]string{
 	"body.as":      "--as: ",
 	"body.reason":  "--reason: ",
 	"query.on":     "selector: ",
+	"query.of":     "", // the message names what it wants
 	"path.task":    "",
 	"path.job":     "",
 
@@ -70,10 +71,35 @@ var flagsOf = map[string]string{
 	"path.sum":      "",
 }
 
+// asked is a request of a command, as far as it decides how the command names a mistake.
+type asked struct{ path string }
+
+// place returns the text in front of a mistake at a location of the request. Some commands have no
+// flag for the location, because they take the value from a file or an argument.
+func (a asked) place(location string) string {
+	one, schedules := strings.CutPrefix(a.path, "/v1/schedules/")
+	schedule, run := strings.CutSuffix(one, "/run")
+	switch {
+	case schedules && run && location != "body.as" && location != "body":
+		// The mistake is in the file of the schedule, which has fields of these names.
+		field := strings.TrimPrefix(strings.TrimPrefix(location, "body."), "rollout.")
+		return "schedule " + Cell(schedule) + ", " + Cell(field) + ": "
+	case location == "body.files":
+		for _, file := range []string{"/v1/schedules", "/v1/windows", "/v1/freezes", "/v1/approvals"} {
+			if a.path == file || strings.HasPrefix(a.path, file+"/") {
+				return "" // the message names the file, or the thing
+			}
+		}
+	case location == "body.on" && strings.HasPrefix(a.path, "/v1/hosts/"):
+		return place("query.on")
+	}
+	return place(location)
+}
+
 // listItem matches a position in a list, as in body.outcomes[1].
 var listItem = regexp.MustCompile(`\[\d+\]$`)
 
-// place returns the text in front of a mistake at a location of a request.
+// place returns the flag, or other text, that most commands have for a location of a request.
 func place(location string) string {
 	location = listItem.ReplaceAllString(location, "")
 	if flag, ok := flagsOf[location]; ok {

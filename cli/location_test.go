@@ -54,3 +54,21 @@ func TestWordsOfTheServerFitTheCommandLine(t *testing.T) {
 		}
 	}
 }
+
+// A mistake never names a flag that the command does not have.
+func TestAMistakeNamesOnlyFlagsOfItsCommand(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ path, location, want string }{
+		{"/v1/tasks", "body.files", "--arg-file: "}, {"/v1/tasks", "body.on", "--on: "},
+		{"/v1/schedules", "body.files", ""}, {"/v1/windows", "body.files", ""}, {"/v1/freezes", "body.files", ""},
+		{"/v1/freezes/fa/lift", "body.files", ""}, {"/v1/approvals/x/withdraw", "body.files", ""},
+		{"/v1/freezes", "body.until", "--until: "}, {"/v1/hosts/query", "body.on", "selector: "},
+		{"/v1/schedules/nightly/run", "body.on", "schedule nightly, on: "},
+		{"/v1/schedules/nightly/run", "body.rollout.soak", "schedule nightly, soak: "},
+		{"/v1/schedules/nightly/run", "body.as", "--as: "}, {"/v1/history/events", "query.of", ""},
+	} {
+		if got := (asked{c.path}).place(c.location); got != c.want {
+			t.Errorf("%s at %s is shown as %q, want %q", c.location, c.path, got, c.want)
+		}
+	}
+}

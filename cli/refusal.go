@@ -131,13 +131,7 @@ func (c *Client) Refused(r *http.Response) error {
 		e.words = "the server answers " + r.Status
 	}
 	for _, one := range p.Errors {
-		where := place(one.Location)
-		if p := r.Request.URL.Path; p == "/v1/schedules" || p == "/v1/windows" {
-			where = strings.TrimPrefix(where, "--arg-file: ") // the message names the file
-		}
-		if strings.HasPrefix(r.Request.URL.Path, "/v1/hosts/") && one.Location == "body.on" {
-			where = place("query.on") // these commands have no flag for it
-		}
+		where := asked{r.Request.URL.Path}.place(one.Location)
 		var lost []fleet.Lost
 		if json.Unmarshal(one.Value, &lost) == nil && len(lost) > 0 {
 			told, all := c.Files.place(lost)

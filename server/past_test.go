@@ -172,7 +172,8 @@ func TestAJobThatATaskDoesNotHaveIsNotForgotten(t *testing.T) {
 			var p problem
 			if res := w.call(method, where, body, &p); res.StatusCode != 404 ||
 				!strings.Contains(p.Detail, "has no job on fw009") ||
-				strings.Contains(p.Detail, "forgotten") || strings.Contains(p.Detail, "keeps no more") {
+				strings.Contains(p.Detail, "70 days") || strings.Contains(p.Detail, "forgotten") ||
+				strings.Contains(p.Detail, "keeps no more") {
 				t.Errorf("%s of a task that is %s: %s %+v", ask, state, res.Status, p)
 			}
 		}

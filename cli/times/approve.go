@@ -52,6 +52,15 @@ the clocks of the window's place, and on a terminal it asks; --yes answers befor
 		if err != nil {
 			return err
 		}
+		approve := func(body api.ApproveRequest) (did api.Approved, err error) {
+			return did, s.Do(ctx, cli.Call{Method: http.MethodPost, Body: body, Bound: cli.SubmitTimeout,
+				Path: "/v1/windows/" + url.PathEscape(args[0]) + "/approve"}, &did)
+		}
+		check := body
+		check.Check = true
+		if _, err := approve(check); err != nil {
+			return err // nobody is asked about what would be refused
+		}
 		fmt.Fprint(s.Err, shown.text())
 		body.Hash = shown.window.Hash
 		if !f.yes && !s.JSON && s.OutTerm && fromTerminal(c.InOrStdin()) {
@@ -63,9 +72,7 @@ the clocks of the window's place, and on a terminal it asks; --yes answers befor
 				return errors.New("nothing was approved")
 			}
 		}
-		var did api.Approved
-		err = s.Do(ctx, cli.Call{Method: http.MethodPost, Body: body, Bound: cli.SubmitTimeout,
-			Path: "/v1/windows/" + url.PathEscape(args[0]) + "/approve"}, &did)
+		did, err := approve(body)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,9 @@ import (
 // ReadGiven is [Read] for the argument of a command, which may also be a stream that the process
 // was started with ([Stream]). A person may type the stream, so only the context bounds the wait.
 func ReadGiven(ctx context.Context, path string, most int) ([]byte, error) {
+	if path == "" {
+		return nil, errNoName
+	}
 	if !Stream(path) {
 		return Read(path, most)
 	}
@@ -28,6 +31,10 @@ func ReadGiven(ctx context.Context, path string, most int) ([]byte, error) {
 		return data, err
 	})
 }
+
+// errNoName is the error for an empty name, which usually comes from a variable of a shell.
+var errNoName = errors.New("the name of the file is empty, as of a variable that is not set: " +
+	"want a path")
 
 // Stream reports whether a path names something that the process was started with: the
 // standard input, or what a shell puts in the place of <(command). The null device is one too:
@@ -49,6 +56,9 @@ const stdin = "/dev/stdin"
 
 // OpenGiven opens what an argument names. To read a stream may take for ever: see [Wait].
 func OpenGiven(ctx context.Context, path string) (*os.File, fs.FileInfo, error) {
+	if path == "" {
+		return nil, nil, errNoName
+	}
 	if !Stream(path) {
 		return Open(path)
 	}

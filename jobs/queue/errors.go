@@ -2,6 +2,10 @@ package queue
 
 import (
 	"errors"
+	"fmt"
+	"strings"
+
+	"muster/jobs"
 )
 
 // ErrOpen says that a job has not ended.
@@ -55,6 +59,19 @@ var ErrCancelled = errors.New("the task was cancelled while it was submitted: su
 
 // ErrNotFound is wrapped when a task or job does not exist, or no longer exists.
 var ErrNotFound = errors.New("not found")
+
+// A NoJobError says that a task, which exists, has no job on some hosts. It wraps ErrNotFound.
+type NoJobError struct {
+	Task  jobs.TaskID
+	Hosts []string
+}
+
+func (e *NoJobError) Error() string {
+	return fmt.Sprintf("task %s has no job on %s", e.Task, strings.Join(e.Hosts, ", "))
+}
+
+// Unwrap returns ErrNotFound.
+func (e *NoJobError) Unwrap() error { return ErrNotFound }
 
 // ErrChanged is wrapped when somebody else has changed the timetable meanwhile:
 // read it again.

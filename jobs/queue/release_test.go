@@ -20,7 +20,7 @@ func TestAHostIsReleasedOnlyBehindItsJob(t *testing.T) {
 		g := one(t, step(t, q, "1", 1))
 		host := g.Job.Host()
 		did, err := q.ReleaseHost(t.Context(), zone, host, "alice: looked")
-		if !errors.Is(err, queue.ErrHeld) || !strings.Contains(err.Error(), string(g.Job)+", which is running") ||
+		if !errors.Is(err, queue.ErrHeld) || !strings.Contains(err.Error(), string(g.Job)+", whose state is running") ||
 			did.Job != g.Job {
 			t.Fatalf("a host at work: %+v, %v", did, err)
 		}

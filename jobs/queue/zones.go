@@ -50,8 +50,7 @@ func (p Places) ZonesOf(ctx context.Context, ids []jobs.ID) (map[string][]string
 		}
 	}
 	if len(left) > 0 {
-		return nil, fmt.Errorf("task %s has no job on %s: %w", task,
-			strings.Join(slices.Sorted(maps.Keys(left)), ", "), ErrNotFound)
+		return nil, &NoJobError{task, slices.Sorted(maps.Keys(left))}
 	}
 	return out, nil
 }

@@ -83,7 +83,8 @@ func (s Approvals) approve(ctx context.Context, in *approveInput) (*approveOutpu
 		a.Starts = append(a.Starts, t.Time)
 	}
 	covers := 0
-	out, err := s.Calendar.agree(ctx, manner{}, func(t windows.Timetable, book *windows.Book) (
+	how := manner{check: b.Check}
+	out, err := s.Calendar.agree(ctx, how, func(t windows.Timetable, book *windows.Book) (
 		windows.Timetable, jobs.Alert, error) {
 		w, ok := book.Window(in.Window)
 		if !ok {
@@ -109,6 +110,10 @@ func (s Approvals) approve(ctx context.Context, in *approveInput) (*approveOutpu
 	})
 	if err != nil {
 		return nil, err
+	}
+	if b.Check {
+		a.ID = "" // there is no such approval
+		return &approveOutput{api.Approved{Approval: a, Version: out.Version, Occurrences: covers}}, nil
 	}
 	web.LogOrder(s.Log, "window approved", g, "window", in.Window, "approval", a.ID, "occurrences",
 		covers)

@@ -69,7 +69,8 @@ func aboutWhat(text string) (history.About, []error) {
 	}
 	id, err := jobs.ParseID(text)
 	if err != nil {
-		return history.About{}, web.Mistakes("query.of", err)
+		return history.About{}, []error{web.Mistake("query.of", "%q: want the id of a task, such as "+
+			"0wcy7y2fb2, or of a job, such as 0wcy7y2fb2:fw001", web.Clip(text))}
 	}
 	return history.About{Task: id.Task(), Host: id.Host()}, nil
 }

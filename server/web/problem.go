@@ -30,6 +30,7 @@ const statusGone = 499
 func Problem(err error) error {
 	var known huma.StatusError
 	var wrong *fault.Error
+	var without *queue.NoJobError
 	switch {
 	case err == nil:
 		return nil
@@ -37,6 +38,9 @@ func Problem(err error) error {
 		return err
 	case errors.As(err, &wrong):
 		return answerOf(wrong)
+	case errors.As(err, &without):
+		return huma.Error404NotFound(fmt.Sprintf("%s: `muster jobs %s` lists its jobs", err,
+			without.Task))
 	case errors.Is(err, queue.ErrNotFound):
 		return huma.Error404NotFound(err.Error() + ": a task is kept for 70 days, the end of a job " +
 			"for a day; `muster tasks` lists the newest")

@@ -140,7 +140,7 @@ func (q *Exclusion) ReleaseHost(ctx context.Context, zone, host, note string) (j
 	case "busy":
 		id, state, _ := strings.Cut(c.Before, " ")
 		out.Job = jobs.ID(id)
-		return out, fmt.Errorf("host %s is locked for job %s, which is %s: %w", host, id, state,
+		return out, fmt.Errorf("host %s is locked for job %s, whose state is %s: %w", host, id, state,
 			queue.ErrHeld)
 	case "other":
 		return out, fmt.Errorf("host %s was taken by job %s meanwhile: %w", host, c.Before,
