@@ -34,10 +34,10 @@ func NewNodes() *cobra.Command {
 		for i := range l.Nodes {
 			l.Nodes[i].Children = cli.Filled(l.Nodes[i].Children)
 		}
-		watch.Banner(ctx, s)
-		freezes(ctx, s)
-		err := s.List(cli.Filled(l.Nodes), nodeGrid(l.Nodes, s.Now()),
+		none := whenNone(watch.Banner(ctx, s),
 			"there are no nodes, so no job runs: start one with `muster master`")
+		freezes(ctx, s)
+		err := s.List(cli.Filled(l.Nodes), nodeGrid(l.Nodes, s.Now()), none)
 		if err != nil || s.JSON || s.Headless || len(l.Duties) == 0 {
 			return err
 		}

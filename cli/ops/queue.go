@@ -48,15 +48,25 @@ it writes one line a zone, or a line of JSON with -o json.`,
 		if err != nil {
 			return err
 		}
-		watch.Banner(ctx, s)
-		if err := s.List(zones, queueGrid(zones, s.Colours), nothingWaits); err != nil || s.JSON {
+		none := whenNone(watch.Banner(ctx, s), nothingWaits)
+		if err := s.List(zones, queueGrid(zones, s.Colours), none); err != nil || s.JSON {
 			return err
 		}
 		return s.Write(sharings(s.Screen, zones))
 	})
 }
 
-const nothingWaits = "there are no zones: nothing was ever submitted, and no node is up"
+const nothingWaits = "there are no zones: Redis knows of no task, and no node has reported: " +
+	"start one with `muster master`"
+
+// whenNone returns the words for an empty list: those of a new house, or, if Redis has lost what
+// was agreed, words that claim nothing about the time before.
+func whenNone(lost bool, words string) string {
+	if lost {
+		return "none is known at present: Redis was emptied, and nodes report again within ten seconds"
+	}
+	return words
+}
 
 // watchQueue shows the queue each second until ctx is done.
 func watchQueue(ctx context.Context, s *cli.Session) error {

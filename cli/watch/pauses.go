@@ -85,12 +85,18 @@ func Stands(ctx context.Context, s *cli.Session, id jobs.TaskID) {
 	}
 }
 
-// Banner prints above a table what orders have stopped, and whether history is written.
-func Banner(ctx context.Context, s *cli.Session) {
+// Banner prints above a table what orders have stopped, and whether history is written. It reports
+// whether Redis has lost what was agreed.
+func Banner(ctx context.Context, s *cli.Session) (lost bool) {
 	if s.JSON {
-		return
+		return false
 	}
-	for _, line := range Standing(ctx, s.Client, "") {
+	p, err := Pauses(ctx, s.Client, "")
+	if err != nil {
+		return false // the banner is no part of the answer
+	}
+	for _, line := range StandingLines(p) {
 		s.Say("%s", line)
 	}
+	return p.Lost != ""
 }
