@@ -9,17 +9,17 @@ import (
 
 // Agreed names the version of windows, freezes and approvals in force, and Redis' time.
 type Agreed struct {
-	Version int64 // 0: there never was a timetable
-
-	Now  Micros        // Redis' TIME when it was read
-	Skew time.Duration // the clock of this machine minus that of Redis, as far as known
+	Version int64         // 0: there never was a timetable
+	Mark    string        // as [windows.Timetable] has it
+	Now     Micros        // Redis' TIME when it was read
+	Skew    time.Duration // the clock of this machine minus that of Redis, as far as known
 }
 
 // Excerpts holds the windows, freezes and approvals for some scopes, in one version.
 type Excerpts struct {
 	Version int64
+	Mark    string
 	Parts   []*windows.Excerpt // in the order of the scopes
-
 	// Table is all that is agreed, and Parts is empty: what is in force was written by a muster
 	// that keeps no excerpts, or one that this muster cannot read.
 	Table *windows.Timetable

@@ -11,6 +11,7 @@ import (
 // them, so that all readers decide alike, and the orders that people gave by hand.
 type Timetable struct {
 	Version   int64         `json:"version"` // 0: there never was a timetable
+	Mark      string        `json:"-"`       // set by Redis; two of one Version differ
 	Files     []File        `json:"files"`
 	Attached  []File        `json:"attached,omitempty"`
 	Freezes   []FreezeOrder `json:"freezes,omitempty"`
@@ -32,26 +33,21 @@ type FreezeOrder struct {
 // Freeze returns the order as a freeze, or the mistakes in it.
 func (o FreezeOrder) Freeze() (Freeze, error) {
 	f := Freeze{Name: o.Name, Reason: o.Reason, From: Wall(o.From.Unix())}
-	var errs []error
-	note := func(err error) {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	note(checkName(o.Name))
+	errs := []error{checkName(o.Name)}
 	level := slices.Index(levels[:], o.Level)
 	switch {
 	case level < 0:
-		note(fmt.Errorf("level %q: want everyone, customer, site, group or host", clip(o.Level)))
+		errs = append(errs, fmt.Errorf("level %q: want everyone, customer, site, group or host",
+			clip(o.Level)))
 	case Level(level) != Everyone:
 		f.For = Scope{Level(level), o.Of}
-		note(checkName(o.Of))
+		errs = append(errs, checkName(o.Of))
 	}
 	if !o.Until.IsZero() {
 		f.Until = Wall(o.Until.Unix())
 		if !o.Until.After(o.From) {
-			note(fmt.Errorf("until %s is not after from %s", o.Until.Format(time.RFC3339),
-				o.From.Format(time.RFC3339)))
+			errs = append(errs, fmt.Errorf("until %s is not after from %s",
+				o.Until.Format(time.RFC3339), o.From.Format(time.RFC3339)))
 		}
 	}
 	return f, errors.Join(errs...)

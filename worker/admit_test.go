@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -44,8 +45,11 @@ func (f *fakeTimes) Agreed(ctx context.Context) (jobs.Agreed, error) {
 	if f.err != nil {
 		return jobs.Agreed{}, f.err
 	}
-	return jobs.Agreed{Version: f.table.Version, Now: jobs.MicrosOf(time.Now()), Skew: f.skew}, nil
+	return jobs.Agreed{Version: f.table.Version, Mark: f.mark(), Now: jobs.MicrosOf(time.Now()), Skew: f.skew}, nil
 }
+
+// mark returns the mark of the timetable.
+func (f *fakeTimes) mark() string { return strconv.FormatInt(f.table.Version, 10) }
 
 func (f *fakeTimes) Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.Excerpts, error) {
 	f.mu.Lock()
@@ -56,7 +60,7 @@ func (f *fakeTimes) Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.
 		return jobs.Excerpts{}, ctx.Err()
 	}
 	table := f.table
-	x := jobs.Excerpts{Version: table.Version, Table: &table}
+	x := jobs.Excerpts{Version: table.Version, Mark: f.mark(), Table: &table}
 	book, err := table.Book()
 	if err != nil || f.texts {
 		return x, f.err

@@ -122,7 +122,8 @@ func (d doors) Stops(ctx context.Context, _ string, ids []jobs.ID) (map[jobs.ID]
 // Agreed returns the version of the timetable that is in force, and the time.
 func (d doors) Agreed(ctx context.Context) (jobs.Agreed, error) {
 	return script(ctx, d.c.runner, "timetable", "", func(_ *zone, now jobs.Micros) jobs.Agreed {
-		return jobs.Agreed{Version: d.c.redis.agreed.version, Now: now, Skew: start.Add(d.c.now).Sub(now)}
+		return jobs.Agreed{Version: d.c.redis.agreed.version, Mark: d.c.redis.agreed.mark(), Now: now,
+			Skew: start.Add(d.c.now).Sub(now)}
 	})
 }
 
@@ -130,7 +131,7 @@ func (d doors) Agreed(ctx context.Context) (jobs.Agreed, error) {
 func (d doors) Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.Excerpts, error) {
 	return script(ctx, d.c.runner, "excerpts", "", func(*zone, jobs.Micros) jobs.Excerpts {
 		a := d.c.redis.agreed
-		x := jobs.Excerpts{Version: a.version}
+		x := jobs.Excerpts{Version: a.version, Mark: a.mark()}
 		for _, s := range scopes {
 			part := a.parts[s.String()]
 			if part == nil {

@@ -22,6 +22,7 @@ type staff struct {
 	limits map[string]int // as people want them to be
 	tasks  []jobs.TaskID
 
+	arranged  int                   // how often the timetable was set
 	published map[string]bool       // limits that Redis has confirmed once
 	freezes   map[int]time.Duration // that were ordered and not lifted: since when each stands; 0: not yet
 }

@@ -60,8 +60,11 @@ func placeOf(h *host) windows.Place {
 // An agreement is what Redis knows of windows.
 type agreement struct {
 	version int64 // 0: nothing is agreed
+	stamp   int   // of the order; after lost writes two may have one version
 	parts   map[string]*windows.Excerpt
 }
+
+func (a agreement) mark() string { return fmt.Sprintf("%d.%d", a.version, a.stamp) }
 
 // left returns the expected rest of a job: its estimate, less the time for which its attempt has worked.
 func (h *host) left(e *entry) time.Duration {
@@ -145,7 +148,8 @@ func (s *staff) freeze(lasts time.Duration) {
 // arrange writes the timetable down as people want it.
 func (s *staff) arrange(then func()) {
 	s.insist("agree", func(*zone, jobs.Micros) any {
-		s.redis.agreed = agreement{s.redis.agreed.version + 1, s.wanted()}
+		s.arranged++
+		s.redis.agreed = agreement{s.redis.agreed.version + 1, s.arranged, s.wanted()}
 		return nil
 	}, func(any) { then() })
 }

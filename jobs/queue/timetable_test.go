@@ -28,16 +28,51 @@ func TestTimetable(t *testing.T) {
 			t.Errorf("a change of what was changed meanwhile: %v", err)
 		}
 		got, err := q.Timetable(t.Context())
-		table.Version = 1
-		if d := cmp.Diff(table, got); d != "" || err != nil {
+		table.Version, table.Mark = 1, got.Mark
+		if d := cmp.Diff(table, got); d != "" || err != nil || got.Mark == "" {
 			t.Error(d, err)
 		}
-		if v, err := q.TimetableVersion(t.Context()); v != 1 || err != nil {
-			t.Errorf("version %d, %v", v, err)
+		if m, err := q.TimetableMark(t.Context()); m != got.Mark || err != nil {
+			t.Errorf("mark %v, %v", m, err)
 		}
 		list, _, err := q.Events(t.Context(), "hub", "", 10, 0)
 		if err != nil || len(list) != 1 || list[0].Event != "windows-applied" || list[0].Object != "w.yaml" {
 			t.Errorf("events %v, %v", list, err)
+		}
+	})
+}
+
+// Redis lost its last writes, and gives their version to another timetable: whoever read the lost
+// one must notice, and may not change the other by it.
+func TestTwoTimetablesOfOneVersionHaveTwoMarks(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		e := jobs.Alert{Event: "windows-applied", Object: "w.yaml", Detail: map[string]any{"by": "alice"}}
+		set := func(name string) windows.Timetable {
+			t.Helper()
+			table := windows.Timetable{Files: []windows.File{{Name: name, Content: "windows: []\n"}}}
+			if _, err := q.SetTimetable(t.Context(), table, e); err != nil {
+				t.Fatal(err)
+			}
+			got, err := q.Timetable(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		lost := set("lost.yaml")
+		q.Redis().Del(t.Context(), "muster:{hub}:windows")
+		now := set("now.yaml")
+		a, err := q.Agreed(t.Context())
+		x, failed := q.Excerpts(t.Context(), []windows.Scope{{}})
+		if err != nil || failed != nil || a.Mark != now.Mark || x.Mark != now.Mark {
+			t.Fatalf("workers read %v and %v, want %v; %v, %v", a.Mark, x.Mark, now.Mark, err, failed)
+		}
+		if lost.Version != now.Version || lost.Mark == now.Mark {
+			t.Errorf("marks %v and %v: want one version and two stamps", lost.Mark, now.Mark)
+		}
+		if _, err := q.SetTimetable(t.Context(), lost, e); !errors.Is(err, queue.ErrChanged) {
+			t.Errorf("a change of the lost one: %v", err)
 		}
 	})
 }

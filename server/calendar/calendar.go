@@ -22,7 +22,7 @@ import (
 // was faster.
 type Times interface {
 	Timetable(ctx context.Context) (windows.Timetable, error)
-	TimetableVersion(ctx context.Context) (int64, error)
+	TimetableMark(ctx context.Context) (string, error)
 	SetTimetable(ctx context.Context, t windows.Timetable, e jobs.Alert) (int64, error)
 }
 
@@ -62,11 +62,11 @@ func (c *Calendar) Book(ctx context.Context) (*windows.Book, error) {
 func (c *Calendar) Kept(ctx context.Context) (windows.Timetable, *windows.Book, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	version, err := c.Times.TimetableVersion(ctx)
+	mark, err := c.Times.TimetableMark(ctx)
 	if err != nil {
 		return windows.Timetable{}, nil, web.Problem(err)
 	}
-	if c.last != nil && c.table.Version == version {
+	if c.last != nil && c.table.Mark == mark {
 		return c.table, c.last, nil
 	}
 	table, err := c.Times.Timetable(ctx)

@@ -76,7 +76,7 @@ func New(t Times, clock func() time.Duration) *Agreed {
 
 // known holds the excerpts of one version that were read.
 type known struct {
-	version  int64
+	mark     string // of [windows.Timetable]
 	excerpts map[windows.Scope]*windows.Excerpt
 	all      *windows.Book // the whole timetable, if the queue keeps no excerpts
 }
@@ -100,8 +100,8 @@ const excerptsMax = 500
 
 // take keeps the excerpts of some scopes.
 func (k *known) take(scopes []windows.Scope, x jobs.Excerpts) error {
-	if x.Version != k.version || len(k.excerpts) > excerptsMax || k.excerpts == nil {
-		*k = known{version: x.Version, excerpts: map[windows.Scope]*windows.Excerpt{}}
+	if x.Mark != k.mark || len(k.excerpts) > excerptsMax || k.excerpts == nil {
+		*k = known{mark: x.Mark, excerpts: map[windows.Scope]*windows.Excerpt{}}
 	}
 	if x.Table != nil {
 		book, err := x.Table.Book()
@@ -135,7 +135,7 @@ func (a *Agreed) Current(ctx context.Context, p windows.Place) Reading {
 	age := a.clock() - a.sent
 	r := Reading{Book: a.known.book(scopes), Skew: a.last.Skew, Now: a.last.Now.Time().Add(age)}
 	switch {
-	case r.Book == nil, a.known.version != a.last.Version:
+	case r.Book == nil, a.known.mark != a.last.Mark:
 		r.Err = err
 	case err != nil && age > AgeMax:
 		r.Err = fmt.Errorf("it was last read %s ago: %w", age.Round(time.Second), err)
@@ -158,12 +158,12 @@ const followTries = 3
 // asks for the version once more after it.
 func (a *Agreed) follow(ctx context.Context, scopes []windows.Scope) error {
 	for range followTries {
-		if !a.asked || a.clock()-a.sent >= agreedEvery || a.known.version > a.last.Version {
+		if !a.asked || a.clock()-a.sent >= agreedEvery || a.known.mark != a.last.Mark {
 			if err := a.ask(ctx); err != nil {
 				return err
 			}
 		}
-		if a.known.version == a.last.Version && a.known.book(scopes) != nil {
+		if a.known.mark == a.last.Mark && a.known.book(scopes) != nil {
 			return nil
 		}
 		if err := a.learn(ctx, scopes); err != nil {

@@ -101,26 +101,26 @@ func (q *Timetable) Agreed(ctx context.Context) (jobs.Agreed, error) {
 		return a, err
 	}
 	var now *redis.TimeCmd
-	var version *redis.StringCmd
+	var mark *redis.SliceCmd
 	before := time.Now()
 	_, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
-		now, version = p.Time(ctx), p.HGet(ctx, keys.Hub("windows", ""), "version")
+		now, mark = p.Time(ctx), p.HMGet(ctx, keys.Hub("windows", ""), "version", "stamp")
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) {
+	if err != nil {
 		return a, q.c.Say("windows", err)
 	}
 	a.Now, a.Skew = jobs.MicrosOf(now.Val()), middle(before).Sub(now.Val())
-	if version.Err() == nil {
-		a.Version, err = version.Int64()
-		return a, q.c.Say("windows", err)
+	a.Mark = markOf(mark.Val())
+	if text, is := mark.Val()[0].(string); is {
+		a.Version, err = strconv.ParseInt(text, 10, 64)
 	}
-	return a, nil
+	return a, q.c.Say("windows", err)
 }
 
 // Excerpts returns the agreements for some scopes, all of one version.
 func (q *Timetable) Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.Excerpts, error) {
-	fields := []string{"version", "excerpts"}
+	fields := []string{"version", "stamp", "excerpts"}
 	for _, s := range scopes {
 		fields = append(fields, excerptField+s.String())
 	}
@@ -136,17 +136,18 @@ func (q *Timetable) Excerpts(ctx context.Context, scopes []windows.Scope) (jobs.
 		}
 		return x, nil
 	}
-	if of, ok := list[1].(string); ok && of == version {
+	if of, ok := list[2].(string); ok && of == version {
 		var x jobs.Excerpts
+		x.Mark = markOf(list)
 		if x.Version, err = strconv.ParseInt(version, 10, 64); err != nil {
 			return x, q.c.Say("windows", err)
 		}
-		if x.Parts = readExcerpts(list[2:]); x.Parts != nil {
+		if x.Parts = readExcerpts(list[3:]); x.Parts != nil {
 			return x, nil
 		}
 	}
 	table, err := q.Timetable(ctx)
-	return jobs.Excerpts{Version: table.Version, Table: &table}, err
+	return jobs.Excerpts{Version: table.Version, Mark: table.Mark, Table: &table}, err
 }
 
 // readExcerpts decodes the answer of HMGET; nil if this version of muster cannot read one of them.

@@ -1,7 +1,9 @@
 package hub
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,24 +28,39 @@ func NewTimetable(c *queue.Conn) *Timetable { return &Timetable{c} }
 // Timetable reads all agreements about times: windows, freezes, approvals.
 func (q *Timetable) Timetable(ctx context.Context) (windows.Timetable, error) {
 	var t windows.Timetable
-	text, err := q.c.Redis().HGet(ctx, keys.Hub("windows", ""), "table").Bytes()
-	if errors.Is(err, redis.Nil) {
-		return t, nil
-	}
+	list, err := q.c.Redis().HMGet(ctx, keys.Hub("windows", ""), "version", "stamp", "table").Result()
 	if err != nil {
 		return t, q.c.Say("windows", err)
 	}
-	return t, q.c.Say("windows", json.Unmarshal(text, &t))
+	text, is := list[2].(string)
+	if !is {
+		return t, nil
+	}
+	t.Mark = markOf(list)
+	return t, q.c.Say("windows", json.Unmarshal([]byte(text), &t))
 }
 
-// TimetableVersion returns the version of the timetable, for callers that have read it: one call
-// that costs next to nothing.
-func (q *Timetable) TimetableVersion(ctx context.Context) (int64, error) {
-	n, err := q.c.Redis().HGet(ctx, keys.Hub("windows", ""), "version").Int64()
-	if errors.Is(err, redis.Nil) {
-		return 0, nil
+// TimetableMark returns the mark of the timetable, for callers that have read it: one call that
+// costs next to nothing.
+func (q *Timetable) TimetableMark(ctx context.Context) (string, error) {
+	list, err := q.c.Redis().HMGet(ctx, keys.Hub("windows", ""), "version", "stamp").Result()
+	if err != nil {
+		return "", q.c.Say("windows", err)
 	}
-	return n, q.c.Say("windows", err)
+	return markOf(list), nil
+}
+
+// markOf returns the mark of the timetable whose version and stamp are the first of these fields;
+// empty if there never was one. Redis may lose its last writes and give their version to another
+// timetable: the stamp, a random text, tells the two apart. A timetable of a muster that does not
+// know stamps has none, nor has one that was restored.
+func markOf(fields []any) string {
+	version, is := fields[0].(string)
+	if !is {
+		return ""
+	}
+	stamp, _ := fields[1].(string)
+	return version + "." + stamp
 }
 
 // SetTimetable replaces the timetable if t was made from the version in force, and gives it the
@@ -63,14 +80,15 @@ func (q *Timetable) SetTimetable(ctx context.Context, t windows.Timetable, e job
 	}
 	excerpts := excerptsOf(t)
 	// Redis watches whole keys, so SetMovedFor, which writes another field of the hash, breaks the
-	// transaction as well, and is no conflict. Only the version decides.
+	// transaction as well, and is no conflict. Only the mark decides.
 	for again := true; again; {
 		err = q.c.Redis().Watch(ctx, func(tx *redis.Tx) error {
-			is, err := tx.HGet(ctx, key, "version").Int64()
-			if err != nil && !errors.Is(err, redis.Nil) {
+			list, err := tx.HMGet(ctx, key, "version", "stamp").Result()
+			if err != nil {
 				return err
 			}
-			if is != before {
+			is, _ := list[0].(string)
+			if cmp.Or(is, "0") != strconv.FormatInt(before, 10) || t.Mark != "" && markOf(list) != t.Mark {
 				return queue.ErrChanged
 			}
 			older, err := tx.HKeys(ctx, key).Result()
@@ -78,7 +96,8 @@ func (q *Timetable) SetTimetable(ctx context.Context, t windows.Timetable, e job
 				return err
 			}
 			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-				p.HSet(ctx, key, "version", strconv.FormatInt(t.Version, 10), "table", text)
+				p.HSet(ctx, key, "version", strconv.FormatInt(t.Version, 10), "stamp", rand.Text()[:8],
+					"table", text)
 				excerpts.put(ctx, p, older)
 				p.XAdd(ctx, &redis.XAddArgs{Stream: keys.Hub("events", ""), MaxLen: codec.HubEventsMax,
 					Approx: true,

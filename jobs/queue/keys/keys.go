@@ -112,8 +112,8 @@ var HubKeys = []Key{
 	{"inventory", "hash", "Publish",
 		"version, number of hosts and time of the published inventory"},
 	{"windows", "hash", "SetTimetable, SetMovedFor, PutExcerpts, SayZones, RestoreAgreed",
-		"the timetable (JSON), its version, and that of the last look at appointments; " +
-			"excerpt:SCOPE: the part that workers need (JSON), at the version in excerpts; " +
+		"the timetable (JSON), its version and stamp, the version of the last look at appointments; " +
+			"excerpt:SCOPE: the part for workers (JSON), at the version in excerpts; " +
 			"zones:SERVER: its time zone data, and the time (s) of its report"},
 	{"estimates", "hash", "SaveEstimates, ReplaceEstimates",
 		"a hash of runbook and arguments, model and customer, with | between, to the durations " +
