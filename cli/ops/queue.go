@@ -56,8 +56,8 @@ it writes one line a zone, or a line of JSON with -o json.`,
 	})
 }
 
-const nothingWaits = "there are no zones: Redis knows of no task, and no node has reported: " +
-	"start one with `muster master`"
+const nothingWaits = "there are no zones: Redis knows of no task; `muster nodes` lists the " +
+	"nodes, `muster master` starts one"
 
 // whenNone returns the words for an empty list: those of a new house, or, if Redis has lost what
 // was agreed, words that claim nothing about the time before.

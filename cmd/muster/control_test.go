@@ -257,6 +257,7 @@ func TestAJobSaysWhatItWaitsFor(t *testing.T) {
 	blocked := `{"id": "0wcy7y2fb2:fw001", "host": "fw001", "state": "blocked", "waits": "group/g\u001b",
 		"why": "held by \u001b"}`
 	a := apitest.New(t, map[string]http.HandlerFunc{"GET /v1/jobs/" + apitest.AJob: apitest.Answer(blocked),
+		"GET /v1/tasks/" + apitest.ATask:           apitest.Answer(`{"task": "` + apitest.ATask + `"}`),
 		"GET /v1/tasks/" + apitest.ATask + "/jobs": apitest.Answer(`{"jobs": [` + blocked + `]}`)})
 	for _, line := range []string{"job " + apitest.AJob, "jobs --task " + apitest.ATask} {
 		_, out, words := muster(t, a.URL, strings.Fields(line)...)

@@ -14,7 +14,7 @@ func TestListsOfAnEmptiedRedisSayThatNodesReportAgain(t *testing.T) {
 	t.Parallel()
 	for lost, want := range map[string]string{
 		`{"lost": "1 freeze"}`: "Redis was emptied, and nodes report again within ten seconds",
-		`{}`:                   "start one with `muster master`",
+		`{}`:                   "`muster master`",
 	} {
 		a := apitest.New(t, map[string]http.HandlerFunc{"GET /v1/pauses": apitest.Answer(lost),
 			"GET /v1/queue": apitest.Answer(`{"zones": []}`), "GET /v1/nodes": apitest.Answer(`{"nodes": []}`)})
