@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"muster/fleet"
+	"muster/internal/group"
 	"muster/internal/seal"
 )
 
@@ -39,7 +40,7 @@ type Conn struct {
 	slots   chan struct{} // holds one item for each session until its goroutines end
 	asked   chan struct{} // holds one item for each channel that it was asked for as a jump host
 	done    chan struct{} // closed when the connection has ended, for any reason
-	tasks   sync.WaitGroup
+	tasks   group.Group
 	closing sync.Once
 
 	mu    sync.Mutex
@@ -97,9 +98,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// fail closes the network connection. Only that unblocks everybody who waits: closing a
-// session has no effect if the host does not answer. fail keeps the first cause
-// only.
+// fail closes the network connection and keeps the first cause. Only that unblocks everybody who
+// waits: closing a session has no effect if the host does not answer.
 func (c *Conn) fail(cause error) {
 	c.mu.Lock()
 	if c.cause == nil {
