@@ -36,6 +36,7 @@ var doors = []door{
 	{"golang.org/x/crypto/ssh", []string{"fleet/remote", "internal/fakefleet", "testkit/sshtest"}, false,
 		"each pitfall of SSH is met once; the pretended fleet is the other end of the wire"},
 	{"golang.org/x/crypto", []string{"internal/seal"}, true, "secrets are handled by few"},
+	{"golang.org/x/mod/sumdb", []string{"audit"}, false, "the tree of the audit log has one form"},
 	{"github.com/skeema/knownhosts", []string{"fleet/remote", "internal/fakefleet"}, false,
 		"host keys are judged in one place"},
 	{"github.com/pkg/sftp", []string{"fleet/remote", "internal/fakefleet"}, false,

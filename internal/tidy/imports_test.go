@@ -41,6 +41,7 @@ var floors = map[string]int{
 	"server/metrics":             2,
 	"server/agreed":              2,
 	"api":                        2,
+	"audit":                      0,
 	"fleet/ansible":              1,
 	"fleet/remote":               1,
 	"history":                    3,
