@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"io/fs"
 	"testing/fstest"
 
@@ -52,10 +53,26 @@ func Explain(ctx context.Context, s *Store, f Filter) (lines []string, err error
 
 // Later gives an unused store the tables of a later muster, with a further change by a text.
 func Later(s *Store, text string) error {
-	first, err := fs.ReadFile(s.schema, "0001_tables.sql")
-	s.schema = fstest.MapFS{"0001_tables.sql": {Data: first},
-		"0002_later.sql": {Data: []byte("-- +goose Up\n" + text)}}
-	return err
+	list, err := fs.Glob(s.schema, "*.sql")
+	if err != nil {
+		return err
+	}
+	all := fstest.MapFS{fmt.Sprintf("%04d_later.sql", len(list)+1): {Data: []byte("-- +goose Up\n" + text)}}
+	for _, name := range list {
+		data, err := fs.ReadFile(s.schema, name)
+		if err != nil {
+			return err
+		}
+		all[name] = &fstest.MapFile{Data: data}
+	}
+	s.schema = all
+	return nil
+}
+
+// Versions returns the number of changes of the tables that a store knows.
+func Versions(s *Store) int {
+	list, _ := fs.Glob(s.schema, "*.sql") // the pattern is right
+	return len(list)
 }
 
 // Tx does f in one transaction of a store.

@@ -45,6 +45,7 @@ var floors = map[string]int{
 	"fleet/ansible":              1,
 	"fleet/remote":               1,
 	"history":                    3,
+	"history/ledger":             4,
 	"internal/fakefleet":         2,
 	"internal/fakefleet/machine": 1,
 	"jobs/model":                 2,
