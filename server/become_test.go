@@ -35,7 +35,7 @@ func TestThePasswordOfSudoIsSealedLikeASecret(t *testing.T) {
 	t.Parallel()
 	list := hosts()
 	list[0].User, list[0].Become = "ops", fleet.BecomeSudo
-	w := start(t, setup{inventory: fixed(list), runbooks: []string{withSecret}, keys: keyring(1)})
+	w := start(t, setup{inventory: fixed(list), runbooks: []string{withSecret}, more: sealing(keyring(1))})
 	body := api.Submit{ID: "0123456789", Runbook: "password", On: list[0].Name,
 		Secrets: map[string]string{"password": "x", scripts.BecomePassword: swordfish}}
 	w.submit(body)

@@ -19,6 +19,9 @@ import (
 // zonesEvery is the time between two times at which a server names its time zone data.
 const zonesEvery = 10 * time.Second
 
+// auditEvery is the time between two times at which a server looks after its spool.
+const auditEvery = 5 * time.Second
+
 // duties does the work of a server that nobody has asked for until ctx is done.
 // Every server follows the inventory; one of them has each of the other duties.
 func (s *Server) duties(ctx context.Context) {
@@ -50,6 +53,9 @@ func (s *Server) duties(ctx context.Context) {
 			return err
 		})
 	})
+	if s.audit != nil {
+		all.Go(func() { duties.Repeat(ctx, s.log, "audit log", auditEvery, s.audit.Tend) })
+	}
 	all.Go(func() {
 		duties.Repeat(ctx, s.log, "inventory", zonesEvery, func(ctx context.Context) error {
 			if err := s.stock.Compare(ctx); err != nil {

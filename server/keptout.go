@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/server/metrics"
+	"muster/server/scribe"
 	"muster/server/web"
 )
 
@@ -16,6 +17,7 @@ import (
 type keptOut struct {
 	log    hclog.Logger
 	meters *metrics.Meters
+	audit  *scribe.Scribe // nil: none
 	now    func() time.Time
 
 	mu    sync.Mutex
@@ -30,8 +32,8 @@ const deniedLines = 10
 var deniedReasons = []string{"no_token", "unknown_token", "malformed", "proxy", "foreign_page",
 	"unknown_user", "no_group"}
 
-func newKeptOut(log hclog.Logger, m *metrics.Meters) *keptOut {
-	return &keptOut{log: log, meters: m, now: time.Now}
+func newKeptOut(log hclog.Logger, m *metrics.Meters, a *scribe.Scribe) *keptOut {
+	return &keptOut{log: log, meters: m, audit: a, now: time.Now}
 }
 
 // out notes that a request was refused, if that was about who calls.
@@ -41,6 +43,7 @@ func (k *keptOut) out(r *http.Request, err error) {
 		return // such as Redis that is away
 	}
 	k.meters.Refused(d.reason)
+	k.audit.RefusedLogin(d.reason, from(r))
 	n := k.line()
 	if n > deniedLines {
 		return

@@ -76,9 +76,14 @@ type setup struct {
 	tls       [2]string                         // certificate and key
 	wrap      func(*queuetest.Queue) everything // what the server gets instead of the queue
 	history   *history.Store
-	keys      func() (seal.Keys, error)
-	now       func() time.Time // nil: as it is
-	chance    func() uint16    // of ids; nil: as it falls
+	more      func(*server.Deps) // nil: nothing more
+	now       func() time.Time   // nil: as it is
+	chance    func() uint16      // of ids; nil: as it falls
+}
+
+// sealing gives a server keys of secrets.
+func sealing(keys func() (seal.Keys, error)) func(*server.Deps) {
+	return func(d *server.Deps) { d.SecretKeys = keys }
 }
 
 // label is a runbook that needs a label of its hosts.
@@ -132,7 +137,10 @@ func start(t testing.TB, with setup) *world {
 		fake = with.wrap(q)
 	}
 	deps := server.Deps{Queue: stores(fake), Catalog: catalog, Inventory: with.source, Durable: with.durable,
-		SecretKeys: with.keys, Log: hclog.New(&hclog.LoggerOptions{Output: w.log, Level: hclog.Debug})}
+		Log: hclog.New(&hclog.LoggerOptions{Output: w.log, Level: hclog.Debug})}
+	if with.more != nil {
+		with.more(&deps)
+	}
 	if with.history != nil {
 		deps.History = with.history
 	}

@@ -62,7 +62,7 @@ func TestWhatRanIsInEveryViewAndNoSecretIs(t *testing.T) {
 	cfg := sqltest.SQLite(t)
 	redis := redistest.StartServer(t, smallNodes...).Config()
 	store := openHistory(t, cfg)
-	w := start(t, setup{redis: &redis, history: store, runbooks: []string{withAll}, keys: keyring(1)})
+	w := start(t, setup{redis: &redis, history: store, runbooks: []string{withAll}, more: sealing(keyring(1))})
 	big := "rule-canary " + strings.Repeat("x", 1<<20-12)
 	id := w.submit(api.Submit{Runbook: "deploy", On: "fw001", Args: map[string]string{"word": "word-canary"},
 		Files: map[string][]byte{"rules": []byte(big)}, Secrets: map[string]string{"password": swordfish}}).Task

@@ -33,6 +33,9 @@ func newRequests(s *Server, d Deps) requests {
 			Sealer: d.SecretKeys, Alerts: q.Conn, Submits: q.Submit.Submits, Log: d.Log, Now: now,
 			Chance: chance},
 	}
+	if d.Audit != nil {
+		r.entry.Audit = d.Audit
+	}
 	r.submits = &intake.Intake{Catalog: s.catalog.Load, Stock: s.stock, Look: s.look,
 		Files:  intake.Files{Blobs: q.Blobs.Store, Max: s.cfg.Blobs.Max},
 		Sealer: d.SecretKeys, Openings: r.openings, Entry: r.entry, Tasks: q.Read.Tasks,

@@ -20,6 +20,7 @@ import (
 	"muster/server/calendar"
 	"muster/server/orders"
 	"muster/server/schedules"
+	"muster/server/scribe"
 	"muster/server/state"
 	"muster/server/tasks"
 	"muster/server/web"
@@ -41,6 +42,7 @@ func (s *Server) routes() (http.Handler, error) {
 	c.Security = []map[string][]string{{"token": {}}, {}}
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[jobs.Time](), reflect.TypeFor[instant]())
 	api := humago.New(mux, c)
+	api.UseMiddleware(scribe.Hook{Scribe: s.audit}.Middleware)
 	s.register(api)
 
 	document, err := json.Marshal(api.OpenAPI())
@@ -146,7 +148,7 @@ func (s *Server) health() state.Health {
 // around returns the handler of every request. It counts and guards the request, and answers one
 // without a route.
 func (s *Server) around(mux *http.ServeMux) http.Handler {
-	door := guard{s.queue.Hub.Tokens, newKeptOut(s.log, s.meters), s.cfg.Claims}
+	door := guard{s.queue.Hub.Tokens, newKeptOut(s.log, s.meters, s.audit), s.cfg.Claims}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &web.Exchange{ResponseWriter: w}
 		begun := time.Now()

@@ -52,7 +52,7 @@ func (w *world) opened(id jobs.TaskID) string {
 
 func TestASecretIsSealedForItsTaskAndForItsRetry(t *testing.T) {
 	t.Parallel()
-	w := start(t, setup{runbooks: []string{withSecret}, keys: keyring(1)})
+	w := start(t, setup{runbooks: []string{withSecret}, more: sealing(keyring(1))})
 	body := api.Submit{ID: "0123456789", Runbook: "password", On: "fw001", As: "bob",
 		Secrets: map[string]string{"password": swordfish}}
 	w.submit(body)
@@ -99,7 +99,7 @@ func TestASecretThatCannotBeKeptIsRefused(t *testing.T) {
 			"the secret does not match the pattern, or has more than 30"},
 		"none": {keyring(1), api.Submit{}, `argument "password" is missing`},
 	} {
-		w := start(t, setup{runbooks: []string{withSecret}, keys: c.keys})
+		w := start(t, setup{runbooks: []string{withSecret}, more: sealing(c.keys)})
 		c.body.Runbook, c.body.On, c.body.As = "password", "fw001", "bob"
 		var p problem
 		res := w.call("POST", "/v1/tasks", c.body, &p)
@@ -112,7 +112,7 @@ func TestASecretThatCannotBeKeptIsRefused(t *testing.T) {
 
 func TestAScheduleWithSecretsIsRefusedBeforeItIsKept(t *testing.T) {
 	t.Parallel()
-	w := start(t, setup{runbooks: []string{withSecret}, keys: keyring(1)})
+	w := start(t, setup{runbooks: []string{withSecret}, more: sealing(keyring(1))})
 	body := api.ApplySchedules{Files: []windows.File{{Name: "s.yaml", Content: `schedules:
   - {name: nightly, cron: "0 2 * * *", zone: UTC, runbook: password, on: all, args: {password: ` + swordfish + `}}
 `}}}

@@ -21,6 +21,7 @@ import (
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/metrics"
+	"muster/server/scribe"
 	"muster/server/state"
 	"muster/server/stock"
 	"muster/server/tasks"
@@ -40,6 +41,9 @@ type Deps struct {
 
 	// SecretKeys reads the keys of secret arguments; nil: there are none.
 	SecretKeys func() (seal.Keys, error)
+
+	// Audit writes the audit log; nil, for tests: nobody does.
+	Audit *scribe.Scribe
 }
 
 // The bounds of an HTTP exchange. Streams lift theirs and bound each write.
@@ -76,11 +80,12 @@ type hostbook struct {
 	look  *stock.Looker
 }
 
-// chronicle has history, the trouble with it, and the agreements that it keeps.
+// chronicle has history, the trouble with it, the agreements that it keeps, and the audit log.
 type chronicle struct {
 	history *history.Store // nil: none
 	trouble historian.Trouble
 	agreed  *state.Agreement
+	audit   *scribe.Scribe // nil: none
 }
 
 // tending has the duties that the API calls, too.
@@ -108,12 +113,13 @@ func New(cfg Config, d Deps) (*Server, error) {
 		cfg.Blobs = DefaultBlobs()
 	}
 	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log,
-		chronicle: chronicle{history: d.History},
+		chronicle: chronicle{history: d.History, audit: d.Audit},
 		meters:    metrics.New(cfg.Version, deniedReasons...), now: time.Now,
 		chance: func() uint16 { return uint16(rand.Uint32()) },
 		site:   site{ready: make(chan struct{}), stopping: make(chan struct{})}}
 	s.stock = stock.NewStore(stock.Needs{Source: d.Inventory, Publishing: d.Queue.Hub.Inventory,
-		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log, Now: s.clock})
+		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log, Now: s.clock,
+		Before: s.beforeInventory})
 	s.look = stock.NewLooker(s.stock, d.Queue.Hub.Drains, d.Queue.Hub.Facts, d.Queue.Read.Jobs)
 	s.agreed = &state.Agreement{Kept: d.Queue.Hub.Agreed, History: d.History, Log: d.Log, Now: s.clock}
 	s.calendar = &calendar.Calendar{Times: d.Queue.Hub.Times.Texts, Stock: s.stock,
@@ -129,7 +135,15 @@ func New(cfg Config, d Deps) (*Server, error) {
 }
 
 // UseCatalog replaces the runbooks. Tasks keep the runbook they were made of.
-func (s *Server) UseCatalog(c *scripts.Catalog) { s.catalog.Store(c) }
+func (s *Server) UseCatalog(c *scripts.Catalog) {
+	s.audit.Note("runbooks.reload", "", 0)
+	s.catalog.Store(c)
+}
+
+// beforeInventory writes that this server will publish another inventory.
+func (s *Server) beforeInventory(ctx context.Context, version string, hosts int) error {
+	return s.audit.Before(ctx, "inventory.publish", "inventory/"+version, hosts)
+}
 
 // Stock returns the hosts that the server works with, for who reloads or replaces them.
 func (s *Server) Stock() *stock.Store { return s.stock }
@@ -169,7 +183,20 @@ func (s *Server) Run(ctx context.Context) error {
 	working.Go(func() { s.duties(ctx) })
 	working.Go(func() { s.stock.Follow(ctx) })
 
-	return s.serve(ctx, list)
+	return errors.Join(s.serve(ctx, list), s.lastEntries())
+}
+
+// lastEntries waits until the audit log has the outcomes of the last requests.
+func (s *Server) lastEntries() error {
+	if s.audit == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	if s.audit.Idle(ctx) != nil {
+		s.log.Error("the audit log lacks the outcomes of the last requests")
+	}
+	return nil
 }
 
 // announce tells where the server listens.

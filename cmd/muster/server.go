@@ -109,6 +109,9 @@ func buildServer(s settings.Settings, q *queue.Conn, log hclog.Logger) (*server.
 			return nil, err
 		}
 	}
+	if d.Audit, err = openAudit(s, d.History, log); err != nil {
+		return nil, err
+	}
 	return server.New(s.ServerConfig(cli.Version), d)
 }
 
@@ -134,8 +137,8 @@ type reloading struct {
 func (r reloading) reload(ctx context.Context) error {
 	s, err := r.flags.read()
 	if err == nil && (!reflect.DeepEqual(s.Redis, r.was.Redis) || s.Server != r.was.Server ||
-		s.History != r.was.History) {
-		err = errors.New("redis.*, server.* or history.* changes: only a restart can do that")
+		!reflect.DeepEqual(s.Past, r.was.Past)) {
+		err = errors.New("redis.*, server.*, history.* or audit.* changes: only a restart can do that")
 	}
 	if err != nil {
 		r.srv.Stock().Refuse(err)

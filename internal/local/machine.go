@@ -56,6 +56,11 @@ func (m Machine) HistoryFile(nodeDir string) string {
 	return filepath.Join(nodeDir, file)
 }
 
+// AuditDir returns the default folder of the audit log's spool, beside the file of history.
+func (m Machine) AuditDir(nodeDir string) string {
+	return filepath.Join(filepath.Dir(m.HistoryFile(nodeDir)), "audit")
+}
+
 // This returns the machine and the user that this program runs as.
 func This() Machine {
 	home, _ := os.UserHomeDir() // a service may have none

@@ -108,12 +108,30 @@ func (s Settings) ServerConfig(version string) server.Config {
 	return server.Config{Listen: s.Server.Listen, SocketGroup: s.Server.SocketGroup,
 		TLSCert: s.Server.TLS.Cert, TLSKey: s.Server.TLS.Key,
 		Claims: s.Redis.Embedded, Version: version, Name: s.Node.Name,
-		FactsStale: s.Facts.Stale, HistoryKeep: s.History.Keep, Overload: s.Worker().Overload,
+		FactsStale: s.Facts.Stale, HistoryKeep: s.Past.History.Keep, Overload: s.Worker().Overload,
 		Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
 }
 
 // HistoryConfig is the configuration of history.
-func (s Settings) HistoryConfig() history.Config { return history.Config(s.History) }
+func (s Settings) HistoryConfig() history.Config { return history.Config(s.Past.History) }
+
+// validate reports mistakes.
+func (a Audit) validate() error {
+	if !filepath.IsAbs(a.Dir) {
+		return fmt.Errorf("audit.dir = %q: want an absolute path of a folder", a.Dir)
+	}
+	return nil
+}
+
+// LedgerConfig is the configuration of the database that keeps the audit log: that of history, or a
+// file of its own where no history is kept.
+func (s Settings) LedgerConfig() history.Config {
+	c := s.HistoryConfig()
+	if c.URL == history.None {
+		c.URL = "sqlite://" + filepath.Join(s.Past.Audit.Dir, "audit.db")
+	}
+	return c
+}
 
 // Sources says where the inventory is.
 func (s Settings) Sources() sources.Config {
@@ -142,7 +160,7 @@ func (s Settings) Validate() error {
 		errs = append(errs, fmt.Errorf("log.format = %q: want text or json", s.Log.Format))
 	}
 	errs = append(errs, s.ServerConfig("").Validate(), s.Sources().Validate(),
-		s.HistoryConfig().Validate())
+		s.HistoryConfig().Validate(), s.Past.Audit.validate())
 	errs = append(errs, s.Secrets.validate())
 	if s.Blobs.Cache < 0 {
 		errs = append(errs, fmt.Errorf("blobs.cache = %d: want 0 bytes or more", s.Blobs.Cache))

@@ -36,11 +36,11 @@ type Settings struct {
 	Output   Output   `mapstructure:"output"`
 	Blobs    Blobs    `mapstructure:"blobs"`
 	Facts    Facts    `mapstructure:"facts"`
-	History  History  `mapstructure:"history"`
 	Secrets  Secrets  `mapstructure:"secrets"`
 	Log      Log      `mapstructure:"log"`
 	Runbooks []string `mapstructure:"runbooks"` // files or folders of runbooks
 	Hosts    `mapstructure:",squash"`
+	Past     Past `mapstructure:",squash"`
 }
 
 // Hosts says where the hosts are listed.
@@ -168,6 +168,17 @@ type Facts struct {
 	Stale time.Duration `mapstructure:"stale"` // shown as such after so long
 }
 
+// Past says where that is kept which has happened.
+type Past struct {
+	History History `mapstructure:"history"`
+	Audit   Audit   `mapstructure:"audit"`
+}
+
+// Audit says how the audit log is kept.
+type Audit struct {
+	Dir string `mapstructure:"dir"` // of what SQL cannot take; empty: beside history
+}
+
 // History says where what has ended is kept.
 type History struct {
 	URL          string        `mapstructure:"url"` // empty: a file
@@ -256,6 +267,7 @@ func defaults(m local.Machine) map[string]any {
 		"history.password_file":        "",
 		"history.keep":                 history.DefaultConfig().Keep,
 		"history.output_max":           history.DefaultConfig().OutputMax,
+		"audit.dir":                    "",
 		"secrets.key":                  "",
 		"log.level":                    "info",
 		"log.format":                   "text",
@@ -315,8 +327,11 @@ func read(s Source, m local.Machine) (Settings, error) {
 	if err := v.UnmarshalExact(&out); err != nil {
 		return Settings{}, fmt.Errorf("configuration: %w", err)
 	}
-	if out.History.URL == "" {
-		out.History.URL = "sqlite://" + m.HistoryFile(out.Node.Dir)
+	if out.Past.History.URL == "" {
+		out.Past.History.URL = "sqlite://" + m.HistoryFile(out.Node.Dir)
+	}
+	if out.Past.Audit.Dir == "" {
+		out.Past.Audit.Dir = m.AuditDir(out.Node.Dir)
 	}
 	return out, out.Validate()
 }

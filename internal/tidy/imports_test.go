@@ -72,6 +72,7 @@ var floors = map[string]int{
 	"server/books":               6,
 	"server/state":               7,
 	"server/schedules":           6,
+	"server/scribe":              5,
 	"server/orders":              6,
 	"server/tasks":               7,
 	"server/calendar":            6,

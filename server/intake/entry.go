@@ -2,16 +2,22 @@ package intake
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"muster/audit"
+	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server/draft"
 	"muster/server/fault"
+	"muster/server/scribe"
 )
 
 // An Entry makes at most so many ids when other tasks have them.
@@ -43,6 +49,11 @@ type Entry struct {
 	Log      hclog.Logger
 	Now      func() time.Time
 	Chance   func() uint16
+
+	// Audit writes the entry of a task before the task is put; nil: nobody does.
+	Audit interface {
+		Ordered(ctx context.Context, o scribe.Order) (end func(result string), err error)
+	}
 }
 
 // Put gives a draft an id, if it has none, and hands it to the queue. It wraps queue.ErrRetried if
@@ -103,7 +114,65 @@ func (e *Entry) PutOnce(ctx context.Context, p *draft.Draft) error {
 	if err := e.noteOverride(ctx, p); err != nil {
 		return err
 	}
-	return e.Submits.Submit(ctx, p.Task, p.Hosts, nil)
+	end, err := e.order(ctx, p, "")
+	if err != nil {
+		return err
+	}
+	err = e.Submits.Submit(ctx, p.Task, p.Hosts, nil)
+	end(resultOf(err))
+	return err
+}
+
+// order writes the entry of a draft. The function that it returns writes the outcome.
+func (e *Entry) order(ctx context.Context, p *draft.Draft, verb string) (func(string), error) {
+	if e.Audit == nil {
+		return func(string) {}, nil
+	}
+	spec := p.Task.Spec
+	var frozen struct{ Runbook, Hash string }
+	if err := json.Unmarshal(spec.Action, &frozen); err != nil {
+		return nil, err
+	}
+	what := audit.Task{Runbook: spec.Runbook, RunbookHash: frozen.Hash, Hosts: len(p.Names),
+		Customers: customers(p.Picked), Zones: len(p.Hosts)}
+	text, err := json.Marshal(struct {
+		Task  jobs.Task
+		Hosts map[string][]string
+	}{p.Task, p.Hosts})
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	what.Order = hex.EncodeToString(sum[:])
+	o := scribe.Order{Task: string(p.Task.ID), Verb: verb, Operator: spec.Operator,
+		Proven: spec.Proven, Reason: spec.Reason, What: what}
+	if !spec.Tick.IsZero() {
+		o.Schedule = spec.Schedule
+	}
+	return e.Audit.Ordered(ctx, o)
+}
+
+// customers counts the customers of hosts.
+func customers(hosts []fleet.Host) int {
+	seen := map[string]bool{}
+	for _, h := range hosts {
+		if h.Customer != "" {
+			seen[h.Customer] = true
+		}
+	}
+	return len(seen)
+}
+
+// resultOf returns the outcome of a put. An error of Redis leaves open how much it has taken.
+func resultOf(err error) string {
+	switch {
+	case err == nil:
+		return audit.Done
+	case errors.Is(err, queue.ErrConflict), errors.Is(err, queue.ErrCancelled),
+		errors.Is(err, queue.ErrRetried), errors.Is(err, jobs.ErrNoBlob):
+		return audit.Refused
+	}
+	return audit.Failed
 }
 
 // noteOverride keeps why freezes do not hold for a task, in all its zones, before it is

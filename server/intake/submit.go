@@ -188,7 +188,13 @@ func (s *submission) beginChain(ctx context.Context) error {
 		return nil
 	}
 	c := s.chain
+	s.draft.Task.ID = c.ID
+	end, err := s.in.Entry.order(ctx, &s.draft, "chain.submit")
+	if err != nil {
+		return fault.Later(err.Error())
+	}
 	kept, err := s.in.Chains.SaveChain(ctx, *c)
+	end(resultOf(err))
 	if err != nil {
 		return fault.Later(fmt.Sprintf("%s; submit it again with id %s", err, c.ID))
 	}

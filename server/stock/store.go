@@ -61,6 +61,10 @@ type Needs struct {
 	Meters     Meters
 	Log        hclog.Logger
 	Now        func() time.Time
+
+	// Before is told of another inventory before it is published; nil: nobody is. Its error keeps the
+	// earlier one in force.
+	Before func(ctx context.Context, version string, hosts int) error
 }
 
 // Store keeps the inventory that submits are resolved with. Its methods may be called at the same
@@ -168,6 +172,9 @@ func (s *Store) publish(ctx context.Context, inv *fleet.Inventory) error {
 		return nil
 	}
 	next := &Stock{inv, inv.Version()}
+	if err := s.tell(ctx, before, next); err != nil {
+		return err
+	}
 	err := s.needs.Publishing.Publish(ctx, next.Version, inv.Hosts(), inv.Limits())
 	if err != nil {
 		return err
@@ -179,6 +186,20 @@ func (s *Store) publish(ctx context.Context, inv *fleet.Inventory) error {
 	s.needs.Meters.Inventory("published")
 	s.logChange(before, next)
 	return nil
+}
+
+// tell says before an inventory is published that it will be, unless it is the one that Redis has.
+func (s *Store) tell(ctx context.Context, before, next *Stock) error {
+	if s.needs.Before == nil || before != nil && before.Version == next.Version {
+		return nil
+	}
+	if before == nil {
+		published, err := s.needs.Publishing.Inventory(ctx)
+		if err != nil || published.Version == next.Version {
+			return err
+		}
+	}
+	return s.needs.Before(ctx, next.Version, next.Len())
 }
 
 // warningsLogged bounds the lines about one inventory.

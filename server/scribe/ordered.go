@@ -1,0 +1,85 @@
+package scribe
+
+import (
+	"cmp"
+	"context"
+
+	"muster/audit"
+)
+
+// An Order is work that comes into the queue next.
+type Order struct {
+	Task     string // its id
+	Verb     string // empty: that of the request, else task.put
+	Operator string
+	Proven   bool
+	Schedule string // that has fired; empty: somebody asked
+	Reason   string
+	What     audit.Task
+}
+
+// Ordered writes the entry of work before it is put into the queue, be it for a request or for a
+// duty of this server. The function that it returns writes the outcome.
+func (s *Scribe) Ordered(ctx context.Context, o Order) (end func(result string), err error) {
+	if s == nil {
+		return func(string) {}, nil
+	}
+	l := lineOf(ctx)
+	if l == nil {
+		l = &Line{verb: "task.put", who: person{name: o.Operator, proof: "standing order"}}
+		if o.Schedule != "" {
+			l.who = person{name: "server:schedule/" + o.Schedule, proof: "schedule"}
+		}
+		if !o.Proven {
+			l.who.proof = proofClaimed
+		}
+	}
+	d := l.draft()
+	d.Entry.Verb = cmp.Or(o.Verb, l.verb)
+	d.Entry.Object = "task/" + o.Task
+	d.Entry.Task = &o.What
+	d.Private.Reason = o.Reason
+	id, err := s.Write(ctx, d, false)
+	if err != nil {
+		return nil, err
+	}
+	return func(result string) {
+		out := l.outcome(d.Entry.Verb, id, audit.End{Result: result})
+		out.Entry.Object = d.Entry.Object
+		s.Keep(out)
+	}, nil
+}
+
+// Before writes that this server will do something by itself next, such as take a changed
+// inventory. The error says why it must not.
+func (s *Scribe) Before(ctx context.Context, verb, object string, hosts int) error {
+	if s == nil {
+		return nil
+	}
+	_, err := s.Write(ctx, s.own(verb, object, hosts), false)
+	return err
+}
+
+// Note writes that this server has done something by itself.
+func (s *Scribe) Note(verb, object string, hosts int) {
+	if s != nil {
+		s.Keep(s.own(verb, object, hosts))
+	}
+}
+
+func (s *Scribe) own(verb, object string, hosts int) audit.Draft {
+	d := audit.Draft{Name: "server:" + s.needs.Who(), Entry: audit.Entry{Kind: audit.KindNote,
+		Verb: verb, Object: object}}
+	if hosts > 0 {
+		d.Entry.Task = &audit.Task{Hosts: hosts}
+	}
+	return d
+}
+
+// RefusedLogin writes that a caller was refused at the door, for one of few reasons.
+func (s *Scribe) RefusedLogin(reason, from string) {
+	if s != nil {
+		s.Refused(audit.Draft{Private: audit.Private{From: from},
+			Entry: audit.Entry{Verb: "login", Object: "login/" + reason}})
+	}
+}
