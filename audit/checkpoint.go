@@ -133,6 +133,13 @@ func (n noteSigner) KeyHash() uint32 {
 // Sign signs a note.
 func (n noteSigner) Sign(msg []byte) ([]byte, error) { return n.s.sign(msg) }
 
+// A Keyring returns the key by which a server signs now, nil if it has none, and the public keys of
+// all that it has, so that a key can be changed while servers run.
+type Keyring func() (*Signer, Keys, error)
+
+// NoKeys is the keyring of a server without keys.
+func NoKeys() (*Signer, Keys, error) { return nil, Keys{}, nil }
+
 // Keys are public keys of servers, which check signatures. The zero value has none.
 type Keys struct {
 	texts     []string
@@ -147,8 +154,8 @@ func ParseKeys(texts []string) (Keys, error) {
 	for _, text := range texts {
 		v, err := note.NewVerifier(text)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("key %.80q: want NAME+HASH+KEY, as `muster audit key` prints it",
-				text))
+			errs = append(errs, fmt.Errorf("key %.80q: want NAME+HASH+KEY, as `muster audit "+
+				"status` prints it", text))
 			continue
 		}
 		data := lastPart(text) // one byte for the algorithm, and the key

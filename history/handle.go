@@ -17,6 +17,24 @@ func (h Handle) Tx(ctx context.Context, what string, f func(*sql.Tx) error) erro
 	return h.s.tx(ctx, what, f)
 }
 
+// Statement is one statement that writes, with its arguments.
+type Statement struct {
+	Text string
+	Args []any
+}
+
+// Exec carries out statements in one transaction.
+func (h Handle) Exec(ctx context.Context, what string, list ...Statement) error {
+	return h.s.tx(ctx, what, func(tx *sql.Tx) error {
+		for _, one := range list {
+			if _, err := tx.ExecContext(ctx, one.Text, one.Args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // Rows runs a query, and calls f for each row.
 func (h Handle) Rows(ctx context.Context, what, query string, args []any,
 	f func(scan func(...any) error) error) error {

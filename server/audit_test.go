@@ -2,6 +2,8 @@ package server_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"net/http"
 	"os"
@@ -17,6 +19,8 @@ import (
 	"muster/history"
 	"muster/history/ledger"
 	"muster/server"
+	"muster/server/anchor"
+	"muster/server/auditlog"
 	"muster/server/scribe"
 	"muster/testkit/sqltest"
 )
@@ -24,7 +28,10 @@ import (
 // archive is the audit log of a server under test.
 type archive struct {
 	*scribe.Scribe
-	book *ledger.Ledger
+	book   *ledger.Ledger
+	anchor *anchor.Anchor // whose rounds the test does
+	idle   *anchor.Anchor // of the server: it signs nothing and has no sinks
+	keys   audit.Keyring
 }
 
 func newArchive(t *testing.T, cfg history.Config, dir string) archive {
@@ -40,11 +47,37 @@ func newArchive(t *testing.T, cfg history.Config, dir string) archive {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := archive{book: ledger.New(s)}
-	a.Scribe = scribe.New(scribe.Needs{Book: a.book, Dir: dir, Who: func() string { return "s1" },
+	a := archive{book: ledger.New(s), keys: keyring25519(t)}
+	a.anchor, err = anchor.New(anchor.Needs{Ledger: a.book, Keys: a.keys, Dir: dir, Log: hclog.NewNullLogger(),
+		Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.idle, err = anchor.New(anchor.Needs{Ledger: a.book, Keys: audit.NoKeys, Dir: dir, Log: hclog.NewNullLogger(),
+		Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, _, _ := a.keys()
+	a.Scribe = scribe.New(scribe.Needs{Book: a.book, Dir: dir, Sign: signer.Entry, Who: func() string { return "s1" },
 		Log: hclog.NewNullLogger(), Now: time.Now})
 	t.Cleanup(func() { a.Idle(context.Background()) })
 	return a
+}
+
+// keyring25519 has a key of a test.
+func keyring25519(t *testing.T) audit.Keyring {
+	t.Helper()
+	seed := sha256.Sum256([]byte("a test"))
+	signer, err := audit.NewSigner(audit.Origin("a-test"), ed25519.NewKeyFromSeed(seed[:]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := audit.ParseKeys([]string{signer.VerifierKey()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() (*audit.Signer, audit.Keys, error) { return signer, keys, nil }
 }
 
 func audited(t *testing.T) archive {
@@ -52,7 +85,9 @@ func audited(t *testing.T) archive {
 }
 
 // write makes it the log of a server.
-func (a archive) write(d *server.Deps) { d.Audit = a.Scribe }
+func (a archive) write(d *server.Deps) {
+	d.Audit = auditlog.Log{Ledger: a.book, Scribe: a.Scribe, Anchor: a.idle, Keys: a.keys}
+}
 
 // entries returns the newest entries, the newest first.
 func (a archive) entries(t *testing.T) []ledger.Row {

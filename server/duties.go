@@ -8,6 +8,7 @@ import (
 
 	"muster/fleet"
 	"muster/jobs/queue/hub"
+	"muster/server/anchor"
 	"muster/server/duties"
 	"muster/server/election"
 	"muster/server/historian"
@@ -42,6 +43,14 @@ func (s *Server) duties(ctx context.Context) {
 				return historian.New(historianNeeds(s), t).Run(ctx)
 			}})
 	}
+	if a := s.audit.Anchor; a != nil {
+		elected = append(elected, election.Duty{Name: anchor.Duty,
+			Work: func(ctx context.Context, _ *election.Term) error {
+				defer a.Leave()
+				duties.Repeat(ctx, s.log, "checkpoints of the audit log", anchor.Every, a.RunOnce)
+				return nil
+			}})
+	}
 	candidate := election.Candidate{Votes: s.queue.Hub.Duties, Who: s.who, Log: s.log}
 	var all sync.WaitGroup
 	for _, d := range elected {
@@ -53,8 +62,8 @@ func (s *Server) duties(ctx context.Context) {
 			return err
 		})
 	})
-	if s.audit != nil {
-		all.Go(func() { duties.Repeat(ctx, s.log, "audit log", auditEvery, s.audit.Tend) })
+	if s.audit.Scribe != nil {
+		all.Go(func() { duties.Repeat(ctx, s.log, "audit log", auditEvery, s.audit.Scribe.Tend) })
 	}
 	all.Go(func() {
 		duties.Repeat(ctx, s.log, "inventory", zonesEvery, func(ctx context.Context) error {

@@ -33,8 +33,8 @@ func newRequests(s *Server, d Deps) requests {
 			Sealer: d.SecretKeys, Alerts: q.Conn, Submits: q.Submit.Submits, Log: d.Log, Now: now,
 			Chance: chance},
 	}
-	if d.Audit != nil {
-		r.entry.Audit = d.Audit
+	if d.Audit.Scribe != nil {
+		r.entry.Audit = d.Audit.Scribe
 	}
 	r.submits = &intake.Intake{Catalog: s.catalog.Load, Stock: s.stock, Look: s.look,
 		Files:  intake.Files{Blobs: q.Blobs.Store, Max: s.cfg.Blobs.Max},

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/jobs"
+	"muster/server/auditlog"
 	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/orders"
@@ -42,7 +43,7 @@ func (s *Server) routes() (http.Handler, error) {
 	c.Security = []map[string][]string{{"token": {}}, {}}
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[jobs.Time](), reflect.TypeFor[instant]())
 	api := humago.New(mux, c)
-	api.UseMiddleware(scribe.Hook{Scribe: s.audit}.Middleware)
+	api.UseMiddleware(scribe.Hook{Scribe: s.audit.Scribe}.Middleware)
 	s.register(api)
 
 	document, err := json.Marshal(api.OpenAPI())
@@ -117,9 +118,10 @@ func (s *Server) register(api huma.API) {
 		books.RunbookRoutes{Catalog: s.catalog.Load},
 		orders.FsckRoutes{Examine: s.queue.Care.Fsck, Zones: s.queue.Conn, Log: s.log},
 		books.TokenRoutes{Kept: s.queue.Hub.Tokens, Log: s.log},
+		auditlog.Routes{Watch: s.watch(), Logger: s.log},
 		s.health(),
 		state.Scraper{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
-			Trouble: &s.trouble, Streams: s.streams, Meters: s.meters},
+			Trouble: &s.trouble, Streams: s.streams, Meters: s.meters, Audit: s.watch()},
 	} {
 		one.Routes(api)
 	}
@@ -141,14 +143,17 @@ func stateOf(q Stores) state.Queue {
 // health returns the resource that says whether the server can work.
 func (s *Server) health() state.Health {
 	return state.Health{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
-		Trouble: &s.trouble, Agreed: s.agreed, Calendar: s.calendar, Who: s.who,
+		Trouble: &s.trouble, Agreed: s.agreed, Calendar: s.calendar, Audit: s.watch(), Who: s.who,
 		Version: s.cfg.Version}
 }
+
+// watch says how the audit log is.
+func (s *Server) watch() auditlog.Watch { return auditlog.Watch{Log: s.audit, Now: s.clock} }
 
 // around returns the handler of every request. It counts and guards the request, and answers one
 // without a route.
 func (s *Server) around(mux *http.ServeMux) http.Handler {
-	door := guard{s.queue.Hub.Tokens, newKeptOut(s.log, s.meters, s.audit), s.cfg.Claims}
+	door := guard{s.queue.Hub.Tokens, newKeptOut(s.log, s.meters, s.audit.Scribe), s.cfg.Claims}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &web.Exchange{ResponseWriter: w}
 		begun := time.Now()

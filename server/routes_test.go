@@ -64,6 +64,8 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/hosts/query": "post", "/v1/hosts/drain": "post", "/v1/hosts/undrain": "post",
 		"/v1/hosts/{host}/release": "post", "/v1/nodes": "get",
 		"/v1/queue": "get", "/v1/runbooks": "get", "/v1/runbooks/{runbook}": "get",
+		"/v1/audit": "get", "/v1/audit/state": "get", "/v1/audit/export": "get", "/v1/audit/growth": "get",
+		"/v1/audit/entries/{seq}": "get", "/v1/audit/entries/{seq}/proof": "get", "/v1/audit/erase": "post",
 		"/v1/tokens": "get post", "/v1/tokens/{name}": "delete",
 		"/v1/health": "get", "/metrics": "get",
 		"/v1/tasks/{task}/pause": "post", "/v1/tasks/{task}/resume": "post", "/v1/tasks/{task}/retry": "post",

@@ -17,11 +17,11 @@ import (
 	"muster/history"
 	"muster/internal/seal"
 	"muster/scripts"
+	"muster/server/auditlog"
 	"muster/server/calendar"
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/metrics"
-	"muster/server/scribe"
 	"muster/server/state"
 	"muster/server/stock"
 	"muster/server/tasks"
@@ -42,8 +42,8 @@ type Deps struct {
 	// SecretKeys reads the keys of secret arguments; nil: there are none.
 	SecretKeys func() (seal.Keys, error)
 
-	// Audit writes the audit log; nil, for tests: nobody does.
-	Audit *scribe.Scribe
+	// Audit has the audit log; without a ledger, for tests, there is none.
+	Audit auditlog.Log
 }
 
 // The bounds of an HTTP exchange. Streams lift theirs and bound each write.
@@ -85,7 +85,7 @@ type chronicle struct {
 	history *history.Store // nil: none
 	trouble historian.Trouble
 	agreed  *state.Agreement
-	audit   *scribe.Scribe // nil: none
+	audit   auditlog.Log // without a ledger: none
 }
 
 // tending has the duties that the API calls, too.
@@ -136,13 +136,13 @@ func New(cfg Config, d Deps) (*Server, error) {
 
 // UseCatalog replaces the runbooks. Tasks keep the runbook they were made of.
 func (s *Server) UseCatalog(c *scripts.Catalog) {
-	s.audit.Note("runbooks.reload", "", 0)
+	s.audit.Scribe.Note("runbooks.reload", "", 0)
 	s.catalog.Store(c)
 }
 
 // beforeInventory writes that this server will publish another inventory.
 func (s *Server) beforeInventory(ctx context.Context, version string, hosts int) error {
-	return s.audit.Before(ctx, "inventory.publish", "inventory/"+version, hosts)
+	return s.audit.Scribe.Before(ctx, "inventory.publish", "inventory/"+version, hosts)
 }
 
 // Stock returns the hosts that the server works with, for who reloads or replaces them.
@@ -188,12 +188,12 @@ func (s *Server) Run(ctx context.Context) error {
 
 // lastEntries waits until the audit log has the outcomes of the last requests.
 func (s *Server) lastEntries() error {
-	if s.audit == nil {
+	if s.audit.Scribe == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	if s.audit.Idle(ctx) != nil {
+	if s.audit.Scribe.Idle(ctx) != nil {
 		s.log.Error("the audit log lacks the outcomes of the last requests")
 	}
 	return nil

@@ -5,22 +5,42 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"muster/audit"
 	"muster/history"
 	"muster/history/ledger"
 	"muster/internal/settings"
+	"muster/server/anchor"
+	"muster/server/auditlog"
 	"muster/server/scribe"
 )
 
-// openAudit returns the writer of the audit log. The log is in the database of history, or in a
-// file of its own where there is no history: no setting turns it off.
-func openAudit(s settings.Settings, h *history.Store, log hclog.Logger) (*scribe.Scribe, error) {
+// openAudit returns the audit log. It is in the database of history, or in a file of its own where
+// there is no history: no setting turns it off.
+func openAudit(s settings.Settings, h *history.Store, log hclog.Logger) (auditlog.Log, error) {
 	if h == nil {
 		var err error
 		// It is closed by the end of the process, as the connections to it are.
 		if h, err = history.Open(s.LedgerConfig()); err != nil {
-			return nil, err
+			return auditlog.Log{}, err
 		}
 	}
-	return scribe.New(scribe.Needs{Book: ledger.New(h), Dir: s.Past.Audit.Dir,
-		Who: func() string { return s.Node.Name }, Log: log, Now: time.Now}), nil
+	l := auditlog.Log{Ledger: ledger.New(h), Keys: audit.NoKeys}
+	name := s.Node.Name
+	l.Scribe = scribe.New(scribe.Needs{Book: l.Ledger, Dir: s.Past.Audit.Dir, Sign: signBy(l.Keys),
+		Who: func() string { return name }, Log: log, Now: time.Now})
+	var err error
+	l.Anchor, err = anchor.New(anchor.Needs{Ledger: l.Ledger, Keys: l.Keys, Host: name,
+		Config: s.Past.Audit.Anchor(), Dir: s.Past.Audit.Dir, Log: log, Now: time.Now})
+	return l, err
+}
+
+// signBy signs leaves by the key that is in force, if there is one.
+func signBy(keys audit.Keyring) ledger.Sign {
+	return func(leaf []byte) (string, error) {
+		signer, _, err := keys()
+		if err != nil || signer == nil {
+			return "", err
+		}
+		return signer.Entry(leaf)
+	}
 }

@@ -2,11 +2,11 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
 	"muster/audit"
+	"muster/history"
 	"muster/jobs"
 )
 
@@ -19,11 +19,9 @@ type Point struct {
 
 // AddPoint keeps a checkpoint. One of that size stays as it is.
 func (l *Ledger) AddPoint(ctx context.Context, p Point) error {
-	return l.h.Tx(ctx, "audit: keep a checkpoint", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `insert into audit_checkpoints (size, at, note) values ($1, $2, $3)
-			on conflict (size) do nothing`, p.Size, int64(jobs.MicrosOf(p.At)), p.Note)
-		return err
-	})
+	return l.h.Exec(ctx, "audit: keep a checkpoint", history.Statement{
+		Text: `insert into audit_checkpoints (size, at, note) values ($1, $2, $3)
+			on conflict (size) do nothing`, Args: []any{p.Size, int64(jobs.MicrosOf(p.At)), p.Note}})
 }
 
 // Points calls f for the checkpoints of more than so many entries, the smallest first, at most so
@@ -113,12 +111,10 @@ func micros(t time.Time) int64 {
 
 // SaveSent keeps how far a sink has the log.
 func (l *Ledger) SaveSent(ctx context.Context, s Sent) error {
-	return l.h.Tx(ctx, "audit: keep what was sent", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `insert into audit_sinks (sink, entries, checkpoints, at, since,
-			trouble) values ($1, $2, $3, $4, $5, $6) on conflict (sink) do update set
+	return l.h.Exec(ctx, "audit: keep what was sent", history.Statement{
+		Text: `insert into audit_sinks (sink, entries, checkpoints, at, since, trouble)
+			values ($1, $2, $3, $4, $5, $6) on conflict (sink) do update set
 			entries = excluded.entries, checkpoints = excluded.checkpoints, at = excluded.at,
-			since = excluded.since, trouble = excluded.trouble`, s.Sink, s.Entries, s.Checkpoints,
-			micros(s.At), micros(s.Since), s.Trouble)
-		return err
-	})
+			since = excluded.since, trouble = excluded.trouble`,
+		Args: []any{s.Sink, s.Entries, s.Checkpoints, micros(s.At), micros(s.Since), s.Trouble}})
 }

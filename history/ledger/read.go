@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"muster/audit"
+	"muster/history"
 	"muster/jobs"
 )
 
@@ -294,19 +294,16 @@ func (l *Ledger) PersonNamed(ctx context.Context, name string) (p audit.Person, 
 
 // Erase takes a name away, with the reasons and addresses of that person's entries.
 func (l *Ledger) Erase(ctx context.Context, ref string) error {
-	return l.h.Tx(ctx, "audit: erase a name", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "update audit_names set name = '', salt = '' where ref = $1", ref)
-		_, more := tx.ExecContext(ctx, `update audit_entries set salt = '', origin = '', reason = ''
-			where who = $1`, ref)
-		return cmp.Or(err, more)
-	})
+	return l.h.Exec(ctx, "audit: erase a name",
+		history.Statement{Text: "update audit_names set name = '', salt = '' where ref = $1",
+			Args: []any{ref}},
+		history.Statement{Text: erase + "who = $1", Args: []any{ref}})
 }
 
 // EraseEntry takes reason and address of one entry away.
 func (l *Ledger) EraseEntry(ctx context.Context, seq int64) error {
-	return l.h.Tx(ctx, "audit: erase a reason", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `update audit_entries set salt = '', origin = '', reason = ''
-			where seq = $1`, seq)
-		return err
-	})
+	return l.h.Exec(ctx, "audit: erase a reason",
+		history.Statement{Text: erase + "seq = $1", Args: []any{seq}})
 }
+
+const erase = "update audit_entries set salt = '', origin = '', reason = '' where "

@@ -17,6 +17,7 @@ import (
 	"muster/jobs/queue/keys"
 	"muster/master"
 	"muster/server"
+	"muster/server/anchor"
 	"muster/worker"
 	"muster/worker/cache"
 )
@@ -117,10 +118,16 @@ func (s Settings) HistoryConfig() history.Config { return history.Config(s.Past.
 
 // validate reports mistakes.
 func (a Audit) validate() error {
+	err := a.Anchor().Validate()
 	if !filepath.IsAbs(a.Dir) {
-		return fmt.Errorf("audit.dir = %q: want an absolute path of a folder", a.Dir)
+		err = errors.Join(err, fmt.Errorf("audit.dir = %q: want an absolute path of a folder", a.Dir))
 	}
-	return nil
+	return err
+}
+
+// Anchor is the configuration of the places that get copies of the audit log.
+func (a Audit) Anchor() anchor.Config {
+	return anchor.Config{Sinks: a.Sinks, WebhookKey: a.WebhookKey, WebhookCA: a.WebhookCA}
 }
 
 // LedgerConfig is the configuration of the database that keeps the audit log: that of history, or a

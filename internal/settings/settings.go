@@ -176,7 +176,10 @@ type Past struct {
 
 // Audit says how the audit log is kept.
 type Audit struct {
-	Dir string `mapstructure:"dir"` // of what SQL cannot take; empty: beside history
+	Dir        string   `mapstructure:"dir"`         // of what SQL cannot take; empty: beside history
+	Sinks      []string `mapstructure:"sinks"`       // places that get copies
+	WebhookKey string   `mapstructure:"webhook_key"` // file
+	WebhookCA  string   `mapstructure:"webhook_ca"`  // file
 }
 
 // History says where what has ended is kept.
@@ -211,7 +214,7 @@ var ownEnv = []string{"MUSTER_URL", "MUSTER_TOKEN", "MUSTER_CONFIG", "MUSTER_AS"
 func defaults(m local.Machine) map[string]any {
 	q, r, w := queue.DefaultConfig(), remote.Default(), master.Default()
 	o := jobs.DefaultOverload()
-	return map[string]any{
+	all := map[string]any{
 		"redis.url":                    q.URL,
 		"redis.username":               "",
 		"redis.password":               "",
@@ -263,11 +266,6 @@ func defaults(m local.Machine) map[string]any {
 		"blobs.grace":                  server.DefaultBlobs().Grace,
 		"blobs.cache":                  cacheDefault,
 		"facts.stale":                  server.DefaultFactsStale,
-		"history.url":                  "",
-		"history.password_file":        "",
-		"history.keep":                 history.DefaultConfig().Keep,
-		"history.output_max":           history.DefaultConfig().OutputMax,
-		"audit.dir":                    "",
 		"secrets.key":                  "",
 		"log.level":                    "info",
 		"log.format":                   "text",
@@ -275,6 +273,22 @@ func defaults(m local.Machine) map[string]any {
 		"inventory_every":              30 * time.Second,
 		"known_hosts":                  m.KnownHosts(),
 		"runbooks":                     []string{},
+	}
+	maps.Copy(all, pastDefaults())
+	return all
+}
+
+// pastDefaults returns the defaults of Past.
+func pastDefaults() map[string]any {
+	return map[string]any{
+		"history.url":           "",
+		"history.password_file": "",
+		"history.keep":          history.DefaultConfig().Keep,
+		"history.output_max":    history.DefaultConfig().OutputMax,
+		"audit.dir":             "",
+		"audit.sinks":           []string{},
+		"audit.webhook_key":     "",
+		"audit.webhook_ca":      "",
 	}
 }
 

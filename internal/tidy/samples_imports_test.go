@@ -97,7 +97,7 @@ var importSamples = []sample{
 			"cli/tasks/a.go": imports("tasks", "muster/server"),
 			"api/a.go":       imports("api", "muster/jobs", "muster/history"),
 		},
-		want: []string{"api/a.go:5: history: api imports fleet, jobs, windows only",
+		want: []string{"api/a.go:5: history: api imports audit, fleet, jobs, windows only",
 			"cli/tasks/a.go:3: server: only cmd/muster and internal/settings import server"},
 	},
 	{

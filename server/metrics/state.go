@@ -17,6 +17,7 @@ type State struct {
 	Zones     []Zone
 	Up        bool
 	Writes    bool
+	Audit     *Audit // nil: this server keeps none
 }
 
 // History says whether history is written.
@@ -82,6 +83,9 @@ func (now State) collect() snapshot {
 		"that was read last has mistakes.", number(now.Refused))
 	if now.History != nil {
 		out.history(*now.History)
+	}
+	if now.Audit != nil {
+		out.audit(*now.Audit)
 	}
 	out.add("muster_streams_open", "Event streams open on this server.", float64(now.Streams))
 	if now.NodesRead {

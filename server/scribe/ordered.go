@@ -50,6 +50,27 @@ func (s *Scribe) Ordered(ctx context.Context, o Order) (end func(result string),
 	}, nil
 }
 
+// Says writes the entry of a request whose object is known only now. The function that it returns
+// writes the outcome.
+func (s *Scribe) Says(ctx context.Context, verb, object, reason string) (end func(result string),
+	err error) {
+	l := lineOf(ctx)
+	if l == nil {
+		l = &Line{who: person{name: "server:" + s.needs.Who()}}
+	}
+	d := l.draft()
+	d.Entry.Verb, d.Entry.Object, d.Private.Reason = verb, object, reason
+	id, err := s.Write(ctx, d, false)
+	if err != nil {
+		return nil, answerOf(err)
+	}
+	return func(result string) {
+		out := l.outcome(verb, id, audit.End{Result: result})
+		out.Entry.Object = object
+		s.Keep(out)
+	}, nil
+}
+
 // Before writes that this server will do something by itself next, such as take a changed
 // inventory. The error says why it must not.
 func (s *Scribe) Before(ctx context.Context, verb, object string, hosts int) error {

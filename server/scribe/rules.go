@@ -76,6 +76,7 @@ var rules = map[string]rule{
 	"PUT /v1/blobs/{sum}":    {"blob.put", "blob/{sum}", gives},
 	"DELETE /v1/blobs/{sum}": {"blob.remove", "blob/{sum}", gives},
 
+	"POST /v1/audit/erase":     {"audit.erase", "", planned},
 	"POST /v1/tokens":          {"token.create", "token/{body.name}", gives},
 	"DELETE /v1/tokens/{name}": {"token.remove", "token/{name}", stops},
 }

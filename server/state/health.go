@@ -33,8 +33,11 @@ type Health struct {
 	Trouble  *historian.Trouble
 	Agreed   *Agreement
 	Calendar *calendar.Calendar
-	Who      func() string // returns the name of this server
-	Version  string
+	Audit    interface {
+		Words(ctx context.Context) string
+	} // says what is wrong with the audit log
+	Who     func() string // returns the name of this server
+	Version string
 }
 
 // Routes registers the routes of the resource.
@@ -82,6 +85,9 @@ func (s Health) health(ctx context.Context, in *healthInput) (*healthOutput, err
 			wrong = append(wrong, "history is not written: "+text)
 		} else if a != nil {
 			wrong = append(wrong, a.Words())
+		}
+		if text := s.Audit.Words(ctx); text != "" {
+			wrong = append(wrong, text)
 		}
 	} else {
 		out.Body = api.Health{Status: "ok"}

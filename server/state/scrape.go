@@ -28,6 +28,9 @@ type Scraper struct {
 	Trouble *historian.Trouble
 	Streams Streams
 	Meters  *metrics.Meters
+	Audit   interface {
+		Gauges(ctx context.Context) (*metrics.Audit, error)
+	}
 }
 
 // Routes registers the routes of the resource.
@@ -54,6 +57,8 @@ func (s Scraper) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		now.History = s.historyNow(ctx)
 	}
 	var err error
+	// The numbers that could be read are shown; health says why the others could not.
+	now.Audit, _ = s.Audit.Gauges(ctx)
 	if now.Nodes, err = s.Queue.Nodes.Nodes(ctx); err == nil {
 		now.NodesRead = true
 		now.Zones, err = zoneStates(ctx, s.Queue)
