@@ -70,12 +70,24 @@ type Examiner struct {
 	fits   map[string]int64 // size of the last one that fits, by place
 	forked map[string]bool
 
+	copies map[int64]copied // of entries, by seq
+	gone   erasures
+
+	report Report
+}
+
+// erasures has what was erased beside the log, and what the log says was.
+type erasures struct {
 	people  map[string]bool // references that were judged
 	erased  map[string]bool // references without a name
 	blanked []blank
 	allowed map[string]bool // objects of entries that say what was erased
+}
 
-	report Report
+// copied is the hash of an entry as a place has it that got a copy.
+type copied struct {
+	hash Hash
+	from string
 }
 
 // blank is an entry whose private parts are gone.
@@ -86,9 +98,9 @@ type blank struct {
 
 // NewExaminer returns an Examiner that believes these keys.
 func NewExaminer(keys Keys) *Examiner {
-	return &Examiner{keys: keys, forked: map[string]bool{},
-		fits: map[string]int64{}, people: map[string]bool{},
-		erased: map[string]bool{}, allowed: map[string]bool{}, report: Report{Findings: []Finding{}}}
+	return &Examiner{keys: keys, fits: map[string]int64{}, forked: map[string]bool{},
+		gone: erasures{people: map[string]bool{}, erased: map[string]bool{},
+			allowed: map[string]bool{}}, report: Report{Findings: []Finding{}}}
 }
 
 // span is a row of entries, from the first to the last.
@@ -118,6 +130,19 @@ func (x *Examiner) Checkpoint(from, signed string) {
 	x.points, x.sorted = append(x.points, seen{c, from}), false
 }
 
+// Copy takes an entry that a place got when it was written. Copies come before all entries.
+func (x *Examiner) Copy(from string, r Record) {
+	if r.Leaf == "" {
+		return
+	}
+	if x.copies == nil {
+		x.copies = map[int64]copied{}
+	}
+	if _, known := x.copies[r.Seq]; !known {
+		x.copies[r.Seq] = copied{LeafHash([]byte(r.Leaf)), from}
+	}
+}
+
 func (x *Examiner) sort() {
 	if !x.sorted {
 		slices.SortStableFunc(x.points, func(a, b seen) int { return cmp.Compare(a.Size, b.Size) })
@@ -142,6 +167,7 @@ func (x *Examiner) Entry(r Record) {
 	} else {
 		x.report.Entries++
 	}
+	x.likeCopy(r)
 	h, ok := x.judge(r)
 	if !ok {
 		x.broken = true
@@ -149,6 +175,15 @@ func (x *Examiner) Entry(r Record) {
 	if !x.broken {
 		x.edge.Add(h)
 		x.compare()
+	}
+}
+
+// likeCopy compares an entry with its copy. The copy of what was deleted says what it was.
+func (x *Examiner) likeCopy(r Record) {
+	c, known := x.copies[r.Seq]
+	delete(x.copies, r.Seq)
+	if known && r.Leaf != "" && c.hash != LeafHash([]byte(r.Leaf)) {
+		x.find(FoundChanged, only(r.Seq), "entry %d was changed: %s has another one", r.Seq, c.from)
 	}
 }
 
@@ -245,14 +280,14 @@ func (x *Examiner) beside(r Record, e Entry) {
 			r.Odd)
 	}
 	if e.Verb == VerbErase {
-		x.allowed[e.Object] = true
+		x.gone.allowed[e.Object] = true
 	}
 	x.person(r, e)
 	gone := r.Salt == "" && r.Private == (Private{})
 	switch {
 	case e.Said == "" && gone:
 	case gone:
-		x.blanked = append(x.blanked, blank{r.Seq, e.Who})
+		x.gone.blanked = append(x.gone.blanked, blank{r.Seq, e.Who})
 	case r.Private.Commitment(r.Salt) != e.Said:
 		x.find(FoundChanged, only(r.Seq), "entry %d was changed beside its leaf: its reason or the "+
 			"address of the caller", r.Seq)
@@ -261,16 +296,16 @@ func (x *Examiner) beside(r Record, e Entry) {
 
 // person examines the name that an entry refers to, once for each name.
 func (x *Examiner) person(r Record, e Entry) {
-	if e.Who == "" || x.people[e.Who] {
+	if e.Who == "" || x.gone.people[e.Who] {
 		return
 	}
-	x.people[e.Who] = true
+	x.gone.people[e.Who] = true
 	switch p := r.Person; {
 	case p == nil || p.Ref != e.Who:
 		x.find(FoundErased, only(r.Seq), "the name that entry %d refers to is missing from its table",
 			r.Seq)
 	case p.Erased():
-		x.erased[e.Who] = true
+		x.gone.erased[e.Who] = true
 	case !p.Fits():
 		x.find(FoundChanged, only(r.Seq), "the name %q was changed: entry %d and others refer to "+
 			"another one", Clean(p.Name, textMax), r.Seq)
@@ -319,7 +354,8 @@ func (x *Examiner) explained(from, to int64) bool {
 func (x *Examiner) Finish(h Header) Report {
 	x.sort()
 	x.cut(h.Size)
-	x.erasures()
+	x.beyond()
+	x.judgeErasures()
 	if !x.broken && h.Size == x.edge.Size() && h.Root != "" && h.Root != x.edge.Root().String() &&
 		x.report.Whole() {
 		x.find(FoundHash, noEntry, "the stored hashes of the tree were changed; all entries are sound")
@@ -358,6 +394,25 @@ func (x *Examiner) cut(size int64) {
 	}
 }
 
+// beyond notes copies of entries behind the last one, unless a checkpoint has told that they are
+// missing.
+func (x *Examiner) beyond() {
+	at, from := noEntry, ""
+	for seq, c := range x.copies {
+		if seq < x.next {
+			continue
+		}
+		if at == noEntry || seq < at.first {
+			at.first = seq
+		}
+		at.last, from = max(at.last, seq), c.from
+	}
+	if at != noEntry && !x.explained(at.first, at.last+1) {
+		x.find(FoundRestored, at, "the tables end at entry %d, and %s has entries up to %d: the newest "+
+			"were cut off, or an older copy of the tables was restored", x.next-1, from, at.last)
+	}
+}
+
 // asOf says how old the tables are.
 func (x *Examiner) asOf() string {
 	if x.good.Size == 0 {
@@ -366,18 +421,18 @@ func (x *Examiner) asOf() string {
 	return ", as they were soon after " + x.good.At.Format(timeForm)
 }
 
-// erasures looks whether the log says of all that was erased that it was.
-func (x *Examiner) erasures() {
-	for ref := range x.erased {
-		if x.allowed[ErasedPerson(ref)] {
+// judgeErasures looks whether the log says of all that was erased that it was.
+func (x *Examiner) judgeErasures() {
+	for ref := range x.gone.erased {
+		if x.gone.allowed[ErasedPerson(ref)] {
 			x.report.Erased++
 			continue
 		}
 		x.find(FoundErased, noEntry, "the name of %s was erased, and no entry says so",
 			ref[:min(12, len(ref))])
 	}
-	for _, b := range x.blanked {
-		if !x.allowed[ErasedEntry(b.seq)] && !x.allowed[ErasedPerson(b.who)] {
+	for _, b := range x.gone.blanked {
+		if !x.gone.allowed[ErasedEntry(b.seq)] && !x.gone.allowed[ErasedPerson(b.who)] {
 			x.find(FoundErased, only(b.seq), "reason and address of entry %d were erased, and no entry "+
 				"says so", b.seq)
 		}

@@ -303,3 +303,36 @@ func TestTheExaminationFindsWhateverIsDone(t *testing.T) {
 		})
 	})
 }
+
+// A place outside got the entries, too: what it has says what a changed or missing one was.
+func TestCopiesOutsideNameWhatIsDifferent(t *testing.T) {
+	t.Parallel()
+	b := filled(t, 35)
+	outside := slices.Clone(b.records)
+	// The intruder has the key of the server, and makes all anew.
+	forged := newBook(b.signer)
+	for i := range 30 {
+		d := b.draft("os:alice", "task.submit", fmt.Sprintf("task/%d", i))
+		if i == 12 {
+			d = b.draft("os:mallory", "task.submit", "task/x")
+		}
+		d.Entry.ID = digest(fmt.Sprint("id", i))[:32]
+		forged.add(t, d)
+	}
+	x := NewExaminer(keysOf(t, b.signer))
+	for _, r := range outside {
+		x.Copy("copy.log", r)
+	}
+	for _, r := range forged.records {
+		x.Entry(r)
+	}
+	r := x.Finish(forged.header(t))
+	changed, restored := false, false
+	for _, f := range r.Findings {
+		changed = changed || f.Kind == FoundChanged && f.First == 12 && strings.Contains(f.Words, "copy.log has another one")
+		restored = restored || f.Kind == FoundRestored && f.First == 30 && f.Last == 34
+	}
+	if !changed || !restored {
+		t.Errorf("%+v", r.Findings)
+	}
+}

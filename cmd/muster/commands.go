@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"muster/cli/audits"
 	"muster/cli/books"
 	"muster/cli/hosts"
 	"muster/cli/ops"
@@ -22,7 +23,7 @@ func clientCommands() []*cobra.Command {
 		hosts.NewHosts(), ops.NewNodes(), ops.NewQueue(), hosts.NewGroup(), hosts.NewLimits(),
 		times.NewWindows(), ops.NewRestore(),
 		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
-		ops.NewToken(), newACL(),
+		audits.NewAudit(), ops.NewToken(), newACL(),
 		tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck()}
 	for _, c := range work {
 		c.GroupID = "work"

@@ -90,6 +90,7 @@ var floors = map[string]int{
 	"internal/settings":          9,
 	"internal/rehearse":          6,
 	"cli":                        3,
+	"cli/audits":                 6,
 	"cli/watch":                  4,
 	"cli/complete":               4,
 	"cli/submit":                 5,

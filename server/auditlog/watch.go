@@ -62,9 +62,7 @@ func (w Watch) Words(ctx context.Context) string {
 	if err != nil {
 		return strings.Join(append(wrong, err.Error()), "; ")
 	}
-	if g.Keyless {
-		wrong = append(wrong, "the audit log is not signed: `muster init` makes the key")
-	} else if g.Unsigned > latePoint {
+	if !g.Keyless && g.Unsigned > latePoint {
 		wrong = append(wrong, fmt.Sprintf("entries of the audit log have no checkpoint since %s",
 			wording.Count(int(g.Unsigned.Minutes()), "minute")))
 	}

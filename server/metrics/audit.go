@@ -27,6 +27,8 @@ func (s *snapshot) audit(a Audit) {
 		float64(a.Signed))
 	s.add("muster_audit_unsigned_seconds", "Age of the newest checkpoint, if there are newer entries.",
 		a.Unsigned.Seconds())
+	s.add("muster_audit_keyless", "1 while this server has no key, and signs no entry.",
+		number(a.Keyless))
 	s.add("muster_audit_away", "1 while this server cannot write the audit log to its tables.",
 		number(a.Away))
 	s.add("muster_audit_refusing", "1 while this server refuses orders, because it cannot write the "+
