@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -339,5 +340,43 @@ func TestMusterAuditRefusesWrongUseInWords(t *testing.T) {
 			!(strings.Contains(words, "--from") && strings.Contains(words, "--before")) {
 			t.Errorf("%q: not all mistakes: %s", c.args, words)
 		}
+	}
+}
+
+// The program of docs/AUDIT.md shares no line with muster.
+func TestTheProgramForAuditorsFindsTheSame(t *testing.T) {
+	t.Parallel()
+	page := readFile(t, "../../docs/AUDIT.md")
+	_, program, found := strings.Cut(page, "```python\n")
+	program, _, closed := strings.Cut(program, "\n```")
+	if !found || !closed {
+		t.Fatal("docs/AUDIT.md has no program")
+	}
+	w := newArchived(t, sqltest.SQLite(t))
+	w.orders(60)
+	run := func() (string, error) {
+		t.Helper()
+		code, out, words := muster(t, w.url, "audit", "export")
+		if code != 0 {
+			t.Fatal(words)
+		}
+		path := filepath.Join(t.TempDir(), "log.jsonl")
+		if err := os.WriteFile(path, []byte(out), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		text, err := exec.CommandContext(t.Context(), "python3", "-c", program, path, w.keys).CombinedOutput()
+		return string(text), err
+	}
+	out, err := run()
+	if err != nil || !strings.Contains(out, "60 entries") || !strings.Contains(out, "the log is whole") {
+		t.Fatalf("%s, %v", out, err)
+	}
+	w.tamper("update audit_entries set leaf = replace(leaf, 'task/', 'host/') where seq = 31")
+	if out, err := run(); err == nil {
+		t.Errorf("a row changed: %s", out)
+	}
+	w.tamper("delete from audit_entries where seq = 31")
+	if out, err := run(); err == nil {
+		t.Errorf("a row deleted: %s", out)
 	}
 }
