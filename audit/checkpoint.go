@@ -106,7 +106,7 @@ func (s *Signer) Checkpoint(c Checkpoint) (string, error) {
 
 // entryContext stands before a leaf when it is signed, so that no signature of an entry can pass
 // for one of another thing.
-const entryContext = "muster audit entry\n"
+const entryContext = "muster-audit entry\n"
 
 // Entry returns the signature of a leaf.
 func (s *Signer) Entry(leaf []byte) (string, error) {

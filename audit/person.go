@@ -67,7 +67,7 @@ func (p Private) Commitment(salt string) string {
 // text have the same bytes.
 func commitment(of, salt string, text []byte) string {
 	h := sha256.New()
-	h.Write([]byte("muster audit " + of + "\n" + salt + "\n"))
+	h.Write([]byte("muster-audit " + of + "\n" + salt + "\n"))
 	h.Write(text)
 	return hex.EncodeToString(h.Sum(nil))
 }
