@@ -22,6 +22,7 @@ import (
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/metrics"
+	"muster/server/scribe"
 	"muster/server/state"
 	"muster/server/stock"
 	"muster/server/tasks"
@@ -136,13 +137,16 @@ func New(cfg Config, d Deps) (*Server, error) {
 
 // UseCatalog replaces the runbooks. Tasks keep the runbook they were made of.
 func (s *Server) UseCatalog(c *scripts.Catalog) {
-	s.audit.Scribe.Note("runbooks.reload", "", 0)
+	s.audit.Scribe.Note(scribe.Own{Verb: "runbooks.reload"})
 	s.catalog.Store(c)
 }
 
 // beforeInventory writes that this server will publish another inventory.
 func (s *Server) beforeInventory(ctx context.Context, version string, hosts int) error {
-	return s.audit.Scribe.Before(ctx, "inventory.publish", "inventory/"+version, hosts)
+	// A server without an inventory does not start, and orders that stop work need a server.
+	start := s.stock.Now() == nil
+	return s.audit.Scribe.Before(ctx, scribe.Own{Verb: "inventory.publish",
+		Object: "inventory/" + version, Hosts: hosts}, start)
 }
 
 // Stock returns the hosts that the server works with, for who reloads or replaces them.

@@ -71,28 +71,35 @@ func (s *Scribe) Says(ctx context.Context, verb, object, reason string) (end fun
 	}, nil
 }
 
+// Own is a deed of the server itself.
+type Own struct {
+	Verb, Object string
+	Hosts        int // that it concerns; 0: none, or it is not known
+}
+
 // Before writes that this server will do something by itself next, such as take a changed
-// inventory. The error says why it must not.
-func (s *Scribe) Before(ctx context.Context, verb, object string, hosts int) error {
+// inventory. The error says why it must not. A deed that must be done is also done if its entry can
+// be nowhere.
+func (s *Scribe) Before(ctx context.Context, o Own, must bool) error {
 	if s == nil {
 		return nil
 	}
-	_, err := s.Write(ctx, s.own(verb, object, hosts), false)
+	_, err := s.Write(ctx, s.own(o), must)
 	return err
 }
 
 // Note writes that this server has done something by itself.
-func (s *Scribe) Note(verb, object string, hosts int) {
+func (s *Scribe) Note(o Own) {
 	if s != nil {
-		s.Keep(s.own(verb, object, hosts))
+		s.Keep(s.own(o))
 	}
 }
 
-func (s *Scribe) own(verb, object string, hosts int) audit.Draft {
+func (s *Scribe) own(o Own) audit.Draft {
 	d := audit.Draft{Name: "server:" + s.needs.Who(), Entry: audit.Entry{Kind: audit.KindNote,
-		Verb: verb, Object: object}}
-	if hosts > 0 {
-		d.Entry.Task = &audit.Task{Hosts: hosts}
+		Verb: o.Verb, Object: o.Object}}
+	if o.Hosts > 0 {
+		d.Entry.Task = &audit.Task{Hosts: o.Hosts}
 	}
 	return d
 }
