@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -88,6 +89,14 @@ func (a *Anchor) Trouble() string {
 	}
 	return ""
 }
+
+// Has reports whether the configuration names a sink.
+func (a *Anchor) Has(name string) bool {
+	return slices.ContainsFunc(a.sinks, func(s *sink) bool { return s.Text == name })
+}
+
+// Sinks returns the number of sinks.
+func (a *Anchor) Sinks() int { return len(a.sinks) }
 
 // RunOnce signs a checkpoint if it is time, and sends to each sink what it lacks.
 func (a *Anchor) RunOnce(ctx context.Context) error {

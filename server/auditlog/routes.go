@@ -205,6 +205,9 @@ func (s Routes) state(ctx context.Context, _ *web.Nothing) (*stateOutput, error)
 		Keys: s.keys(), Trouble: s.Words(ctx), Spooled: st.Spooled + st.Memory,
 		Sinks: []api.AuditSink{}}}
 	for _, one := range sinks {
+		if !s.Anchor.Has(one.Sink) {
+			continue // it was one earlier
+		}
 		out.Body.Sinks = append(out.Body.Sinks, api.AuditSink{Sink: one.Sink, Entries: one.Entries,
 			Checkpoints: one.Checkpoints, At: jobs.Time{Time: one.At}, Since: jobs.Time{Time: one.Since},
 			Trouble: one.Trouble})

@@ -62,6 +62,10 @@ func (w Watch) Words(ctx context.Context) string {
 	if err != nil {
 		return strings.Join(append(wrong, err.Error()), "; ")
 	}
+	if g.Keyless && w.Anchor.Sinks() > 0 {
+		wrong = append(wrong, "the places in audit.sinks get no checkpoint: this server has no key, and "+
+			"signs nothing")
+	}
 	if !g.Keyless && g.Unsigned > latePoint {
 		wrong = append(wrong, fmt.Sprintf("entries of the audit log have no checkpoint since %s",
 			wording.Count(int(g.Unsigned.Minutes()), "minute")))
@@ -98,6 +102,9 @@ func (w Watch) Gauges(ctx context.Context) (*metrics.Audit, error) {
 	}
 	list, err := w.Ledger.Sinks(ctx)
 	for _, s := range list {
+		if !w.Anchor.Has(s.Sink) {
+			continue // it was one earlier
+		}
 		one := metrics.Sink{Sink: s.Sink}
 		if !s.Since.IsZero() {
 			one.Lag = w.Now().Sub(s.Since)

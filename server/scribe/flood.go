@@ -9,18 +9,22 @@ import (
 	"muster/audit"
 )
 
-// floodLines bounds the entries of refusals in a minute that say each who it was. A
-// stranger decides how often somebody is refused, and must not fill the disk.
-const floodLines = 10
+// A stranger decides how often somebody is refused, and must not fill the disk. So these bound the
+// entries of refusals in a minute that say each who it was: those of logins, and those of requests.
+const (
+	loginLines   = 10
+	requestLines = 60
+)
 
 // floodKinds bounds the different refusals of a minute that are counted apart.
 const floodKinds = 50
 
 // flood turns many refusals into few entries: the first of a minute are single ones, the others
-// are counted, and their numbers are entries when the minute is over. So a minute has at most
-// floodLines and floodKinds entries, and one for the rest.
+// are counted, and their numbers are entries when the minute is over. So a minute has at most so
+// many entries, floodKinds of numbers, and one for the rest.
 type flood struct {
-	now func() time.Time
+	now  func() time.Time
+	most int // single entries of a minute
 
 	mu    sync.Mutex
 	since time.Time
@@ -39,7 +43,7 @@ func (f *flood) add(d audit.Draft) []audit.Draft {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := f.over()
-	if f.lines++; f.lines <= floodLines {
+	if f.lines++; f.lines <= f.most {
 		return append(out, d)
 	}
 	if f.more == nil {
@@ -77,14 +81,16 @@ func (f *flood) over() (out []audit.Draft) {
 	return out
 }
 
-// Refused writes that a request was refused at the door, or had no right: single entries up to a
+// Refused writes that a request of somebody who was let in had no effect: single entries up to a
 // bound, and numbers behind it.
-func (s *Scribe) Refused(d audit.Draft) {
+func (s *Scribe) Refused(d audit.Draft) { s.refuse(&s.requests, d) }
+
+func (s *Scribe) refuse(f *flood, d audit.Draft) {
 	d.Entry.Kind = audit.KindRefused
 	if d.Entry.End == nil {
 		d.Entry.End = &audit.End{Result: audit.Refused}
 	}
-	for _, one := range s.flood.add(d) {
+	for _, one := range f.add(d) {
 		s.Keep(one)
 	}
 }

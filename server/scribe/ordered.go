@@ -107,7 +107,7 @@ func (s *Scribe) own(o Own) audit.Draft {
 // RefusedLogin writes that a caller was refused at the door, for one of few reasons.
 func (s *Scribe) RefusedLogin(reason, from string) {
 	if s != nil {
-		s.Refused(audit.Draft{Private: audit.Private{From: from},
+		s.refuse(&s.logins, audit.Draft{Private: audit.Private{From: from},
 			Entry: audit.Entry{Verb: "login", Object: "login/" + reason}})
 	}
 }

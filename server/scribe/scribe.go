@@ -43,9 +43,10 @@ type Needs struct {
 
 // Scribe writes entries. Its methods may be called at the same time.
 type Scribe struct {
-	needs Needs
-	spool *spool
-	flood flood
+	needs    Needs
+	spool    *spool
+	logins   flood // of strangers
+	requests flood // of people and programs that were let in
 
 	mu     sync.Mutex
 	queue  []*item
@@ -78,7 +79,8 @@ type item struct {
 // New returns a Scribe. The spool of an earlier process is brought into the tree by the first
 // entry, or by Tend.
 func New(n Needs) *Scribe {
-	return &Scribe{needs: n, spool: &spool{dir: n.Dir}, flood: flood{now: n.Now}}
+	return &Scribe{needs: n, spool: &spool{dir: n.Dir}, logins: flood{now: n.Now, most: loginLines},
+		requests: flood{now: n.Now, most: requestLines}}
 }
 
 // An Undurable error says why an entry could not be made durable, so that its order is refused.
@@ -102,7 +104,11 @@ func (s *Scribe) Write(ctx context.Context, d audit.Draft, stops bool) (id strin
 	select {
 	case err = <-it.stored:
 	case <-ctx.Done():
+		// The entry may still come into the log, and nothing follows it.
 		err = ctx.Err()
+		s.Keep(audit.Draft{Name: d.Name, Entry: audit.Entry{Kind: audit.KindOutcome,
+			Proof: d.Entry.Proof, Verb: d.Entry.Verb, Object: d.Entry.Object,
+			End: &audit.End{Of: d.Entry.ID, Result: audit.Refused}}})
 	}
 	return d.Entry.ID, err
 }
@@ -194,7 +200,7 @@ func (s *Scribe) Close(ctx context.Context) error {
 
 // Tend brings into the tree what lies in the spool or in memory, and what floods have left to say.
 func (s *Scribe) Tend(context.Context) error {
-	for _, d := range s.flood.rest() {
+	for _, d := range append(s.logins.rest(), s.requests.rest()...) {
 		s.Keep(d)
 	}
 	s.mu.Lock()
