@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -294,4 +295,29 @@ func FuzzLine(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestKeysOfAServerCheckAlsoWhatItSignedBeforeARotation(t *testing.T) {
+	t.Parallel()
+	older, newer := signerOf(t, 1), signerOf(t, 2)
+	keys, err := NewKeys(older.Origin(), []ed25519.PublicKey{newer.pub, older.pub})
+	if err != nil || !slices.Equal(keys.Texts(), []string{newer.VerifierKey(), older.VerifierKey()}) {
+		t.Fatal(keys.Texts(), err)
+	}
+	b := newBook(older)
+	for i := range 20 {
+		if i == 10 {
+			b.signer = newer
+		}
+		b.add(t, b.draft("os:alice", "task.submit", "task/1"))
+		if i%5 == 4 {
+			b.checkpoint(t)
+		}
+	}
+	if r := b.examine(keys, b.header(t)); !r.Whole() || r.Checkpoints != 4 {
+		t.Errorf("%+v", r)
+	}
+	if r := b.examine(keysOf(t, newer), b.header(t)); r.Whole() {
+		t.Error("without the older key nobody can say who signed the beginning")
+	}
 }

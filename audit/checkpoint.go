@@ -182,6 +182,18 @@ func lastPart(text string) []byte {
 	return data
 }
 
+// NewKeys returns public keys of the log of an origin.
+func NewKeys(origin string, list []ed25519.PublicKey) (Keys, error) {
+	texts := make([]string, len(list))
+	for i, pub := range list {
+		var err error
+		if texts[i], err = note.NewEd25519VerifierKey(origin, pub); err != nil {
+			return Keys{}, fmt.Errorf("origin %q: %w", origin, err)
+		}
+	}
+	return ParseKeys(texts)
+}
+
 // Texts returns the keys as texts.
 func (k Keys) Texts() []string { return k.texts }
 

@@ -24,30 +24,49 @@ func (s *Scribe) Ordered(ctx context.Context, o Order) (end func(result string),
 	if s == nil {
 		return func(string) {}, nil
 	}
-	l := lineOf(ctx)
-	if l == nil {
-		l = &Line{verb: "task.put", who: person{name: o.Operator, proof: "standing order"}}
+	if l := lineOf(ctx); l != nil {
+		t, err := s.writeOrder(ctx, l, o)
+		if err != nil {
+			return nil, err
+		}
+		return func(result string) { s.Keep(t.outcome(result)) }, nil
+	}
+	return s.ofDuty(ctx, o)
+}
+
+// ofDuty is Ordered for a duty of this server, which tries again each second while Redis takes
+// nothing: all tries of the same order are one entry, whose outcome is that of the last one.
+func (s *Scribe) ofDuty(ctx context.Context, o Order) (end func(result string), err error) {
+	t, known := s.tries.of(o)
+	if !known {
+		l := &Line{verb: "task.put", who: person{name: o.Operator, proof: "standing order"}}
 		if o.Schedule != "" {
 			l.who = person{name: "server:schedule/" + o.Schedule, proof: "schedule"}
 		}
 		if !o.Proven {
 			l.who.proof = proofClaimed
 		}
+		if t, err = s.writeOrder(ctx, l, o); err != nil {
+			return nil, err
+		}
+		s.tries.keep(o, t)
 	}
+	return func(result string) {
+		if result != audit.Failed {
+			s.tries.forget(o)
+			s.Keep(t.outcome(result))
+		}
+	}, nil
+}
+
+// writeOrder writes the entry of an order.
+func (s *Scribe) writeOrder(ctx context.Context, l *Line, o Order) (try, error) {
 	d := l.draft()
-	d.Entry.Verb = cmp.Or(o.Verb, l.verb)
-	d.Entry.Object = "task/" + o.Task
+	d.Entry.Verb, d.Entry.Object = cmp.Or(o.Verb, l.verb), "task/"+o.Task
 	d.Entry.Task = &o.What
 	d.Private.Reason = o.Reason
 	id, err := s.Write(ctx, d, false)
-	if err != nil {
-		return nil, err
-	}
-	return func(result string) {
-		out := l.outcome(d.Entry.Verb, id, audit.End{Result: result})
-		out.Entry.Object = d.Entry.Object
-		s.Keep(out)
-	}, nil
+	return try{id: id, order: o.What.Order, draft: d}, err
 }
 
 // Says writes the entry of a request whose object is known only now. The function that it returns

@@ -47,6 +47,7 @@ type Scribe struct {
 	spool    *spool
 	logins   flood // of strangers
 	requests flood // of people and programs that were let in
+	tries    tries // of this server's duties
 
 	mu     sync.Mutex
 	queue  []*item

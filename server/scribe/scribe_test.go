@@ -241,3 +241,35 @@ func TestTheWorkOfAScheduleIsItsOwn(t *testing.T) {
 		t.Errorf("%+v, %+v", list[0].Entry, list[1].Entry)
 	}
 }
+
+// Redis takes nothing for a while, and the duty tries each second.
+func TestAllTriesOfADutyAreOneEntry(t *testing.T) {
+	t.Parallel()
+	d := fresh(t)
+	o := scribe.Order{Task: "0wcy000001", Operator: "os:alice", Proven: true, Schedule: "nightly",
+		What: audit.Task{Order: "aa"}}
+	for try := range 20 {
+		end, err := d.Ordered(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if try < 19 {
+			end(audit.Failed)
+		} else {
+			end(audit.Done)
+		}
+	}
+	list := d.list(t)
+	if len(list) != 2 || list[1].End == nil || list[1].End.Result != audit.Done || list[1].End.Of != list[0].ID {
+		t.Fatalf("%d entries: %+v", len(list), list)
+	}
+	o.What.Order = "bb"
+	end, err := d.Ordered(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(audit.Refused)
+	if list := d.list(t); len(list) != 4 {
+		t.Errorf("another order under the same id: %d entries", len(list))
+	}
+}

@@ -74,6 +74,7 @@ type Store struct {
 	current atomic.Pointer[Stock]
 
 	reading chan struct{} // has an element during a reload: one at a time, which may take long
+	told    string        // version that Before was told of last; a reload that fails is repeated
 
 	mu        sync.Mutex // guards what follows
 	source    *patient   // nil: none is configured
@@ -190,7 +191,8 @@ func (s *Store) publish(ctx context.Context, inv *fleet.Inventory) error {
 
 // tell says before an inventory is published that it will be, unless it is the one that Redis has.
 func (s *Store) tell(ctx context.Context, before, next *Stock) error {
-	if s.needs.Before == nil || before != nil && before.Version == next.Version {
+	if s.needs.Before == nil || s.told == next.Version ||
+		before != nil && before.Version == next.Version {
 		return nil
 	}
 	if before == nil {
@@ -199,7 +201,11 @@ func (s *Store) tell(ctx context.Context, before, next *Stock) error {
 			return err
 		}
 	}
-	return s.needs.Before(ctx, next.Version, next.Len())
+	if err := s.needs.Before(ctx, next.Version, next.Len()); err != nil {
+		return err
+	}
+	s.told = next.Version
+	return nil
 }
 
 // warningsLogged bounds the lines about one inventory.
