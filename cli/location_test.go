@@ -25,6 +25,7 @@ func TestWordsOfTheServerFitTheCommandLine(t *testing.T) {
 	}
 	location := regexp.MustCompile(`"((?:body|path|query)(?:\.[a-z_]+)*)"`)
 	route := regexp.MustCompile(`"[^"\n]*(?:GET|POST|PUT|DELETE) /v1/[^"\n]*"`)
+	key := regexp.MustCompile(`^"[A-Z]+ /v1/[^" ]*"$`) // a table by routes has them as keys, which nobody reads
 	found := 0
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -41,6 +42,9 @@ func TestWordsOfTheServerFitTheCommandLine(t *testing.T) {
 			}
 		}
 		for _, words := range route.FindAll(text, -1) {
+			if key.Match(words) {
+				continue
+			}
 			t.Errorf("%s: %s: name the command that does it", file, words)
 		}
 	}
