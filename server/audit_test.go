@@ -60,7 +60,7 @@ func newArchive(t *testing.T, cfg history.Config, dir string) archive {
 	}
 	signer, _, _ := a.keys()
 	a.Scribe = scribe.New(scribe.Needs{Book: a.book, Dir: dir, Sign: signer.Entry, Who: func() string { return "s1" },
-		Log: hclog.NewNullLogger(), Now: time.Now})
+		Log: hclog.NewNullLogger(), Now: time.Now, Patience: time.Hour})
 	t.Cleanup(func() { a.Idle(context.Background()) })
 	return a
 }

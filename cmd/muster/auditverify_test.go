@@ -68,7 +68,8 @@ func newArchived(t *testing.T, cfg history.Config) *archived {
 	w.log = auditlog.Log{Ledger: ledger.New(store),
 		Keys: func() (*audit.Signer, audit.Keys, error) { return w.signer, keys, nil }}
 	w.log.Scribe = scribe.New(scribe.Needs{Book: w.log.Ledger, Dir: filepath.Join(dir, "audit"), Sign: signBy(w.log.Keys),
-		Who: func() string { return "s1" }, Log: hclog.NewNullLogger(), Now: time.Now})
+		Who: func() string { return "s1" }, Log: hclog.NewNullLogger(), Now: time.Now,
+		Patience: time.Hour})
 	// The test does the rounds of the duty, so that a checkpoint is where it wants one.
 	w.log.Anchor, err = anchor.New(anchor.Needs{Ledger: w.log.Ledger, Keys: audit.NoKeys, Dir: dir,
 		Log: hclog.NewNullLogger(), Now: time.Now})

@@ -53,7 +53,8 @@ func at(t testing.TB, cfg history.Config, dir string) desk {
 	d := desk{book: ledger.New(s), dir: dir, now: &atomic.Int64{}}
 	d.now.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixNano())
 	d.Scribe = scribe.New(scribe.Needs{Book: d.book, Dir: dir, Who: func() string { return "s1" },
-		Log: hclog.NewNullLogger(), Now: func() time.Time { return time.Unix(0, d.now.Load()) }})
+		Log: hclog.NewNullLogger(), Now: func() time.Time { return time.Unix(0, d.now.Load()) },
+		Patience: time.Hour})
 	t.Cleanup(func() { d.Idle(t.Context()) })
 	return d
 }

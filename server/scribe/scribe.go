@@ -1,6 +1,7 @@
 package scribe
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -15,7 +16,7 @@ import (
 )
 
 const (
-	// sqlPatience bounds the time in which SQL must take entries; a caller waits for it.
+	// sqlPatience is the usual Needs.Patience. A caller waits for it.
 	sqlPatience = 3 * time.Second
 	// sqlPause is the time for which SQL is not tried after it has failed.
 	sqlPause = 5 * time.Second
@@ -39,6 +40,10 @@ type Needs struct {
 	Who  func() string // returns the name of this server
 	Log  hclog.Logger
 	Now  func() time.Time
+
+	// Patience bounds the time in which SQL must take entries; 0: 3 s. A test that reads its
+	// entries from SQL at once must not depend on the speed of the machine.
+	Patience time.Duration
 }
 
 // Scribe writes entries. Its methods may be called at the same time.
@@ -312,7 +317,7 @@ func (s *Scribe) toSQL(list []audit.Draft) error {
 		}
 		return errPause
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), sqlPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(s.needs.Patience, sqlPatience))
 	defer cancel()
 	add := func(part []audit.Draft) error {
 		if len(part) == 0 {
