@@ -36,7 +36,7 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 		if err := mayUse(p, c.LocalAddr().String()); err != nil {
 			return "", err
 		}
-		return web.LocalPrefix + p.User(func(s string) bool { return fleet.CheckName(s) == nil }), nil
+		return web.OSPrefix + p.User(func(s string) bool { return fleet.CheckName(s) == nil }), nil
 	})))
 }
 

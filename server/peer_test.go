@@ -27,7 +27,7 @@ func localName(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "local:" + u.Username
+	return "os:" + u.Username
 }
 
 // stranger is a user of this machine whom nobody has let in.
@@ -168,7 +168,7 @@ func TestAMemberOfTheGroupIsWhoTheKernelSays(t *testing.T) {
 	var got jobs.TaskInfo
 	_, answer, _ := strings.Cut(asStranger(t, w, ask{Body: run("fw001")}), "Created ")
 	if err := json.Unmarshal([]byte(answer[:strings.LastIndex(answer, "}")+1]), &got); err != nil ||
-		got.Operator != "local:61234" || !got.Proven {
+		got.Operator != "os:61234" || !got.Proven {
 		t.Errorf("got %s, %v", answer, err)
 	}
 	as := run("fw001")
@@ -178,7 +178,7 @@ func TestAMemberOfTheGroupIsWhoTheKernelSays(t *testing.T) {
 		"in the header": asStranger(t, w, ask{Body: run("fw001"),
 			Header: http.Header{api.UserHeader: {"alice"}}}),
 	} {
-		if !strings.HasPrefix(said, "422 ") || !strings.Contains(said, "you are local:61234") {
+		if !strings.HasPrefix(said, "422 ") || !strings.Contains(said, "you are os:61234") {
 			t.Errorf("another name %s: %s", name, said)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // A Caller is the user behind a request, named by a token or by the kernel.
 type Caller struct {
-	Name   string // of the token, or local:USER; empty: nobody has named the caller
+	Name   string // of the token, or os:USER; empty: nobody has named the caller
 	Local  bool   // over a unix socket, without a token
 	Claims bool   // may say another name
 }
@@ -49,8 +49,8 @@ func (x *Exchange) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController through.
 func (x *Exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// LocalPrefix begins the name of a user of this machine. No token's name can have a colon.
-const LocalPrefix = "local:"
+// OSPrefix begins the name of a user of this machine. No token's name can have a colon.
+const OSPrefix = "os:"
 
 // Asked is the part of an input that knows the caller. Routes embed it.
 type Asked struct{ who Caller }
@@ -84,7 +84,7 @@ func Operator(who Caller, as, header string) (name string, proven bool, err erro
 		return who.Name, true, nil
 	case said == "" || said == who.Name:
 		return who.Name, true, nil
-	case !who.Claims && LocalPrefix+said == who.Name:
+	case !who.Claims && OSPrefix+said == who.Name:
 		return who.Name, true, nil
 	case !who.Claims:
 		return "", false, fmt.Errorf("a name can be chosen in `muster demo` only; here you are %s, as "+
