@@ -16,6 +16,7 @@ import (
 
 	"muster/cli"
 	"muster/internal/fakefleet"
+	"muster/internal/serverkey"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/testkit/queuetest"
@@ -86,6 +87,7 @@ func newCellar(t testing.TB, inventory string, others ...string) *house {
 	h.redis = redistest.StartServerWithUsers(t, users, nil)
 	h.url = freeSocket(t)
 	h.write("fleet.yaml", inventory)
+	h.write("server.key", serverkey.File("testhouse", [serverkey.Size]byte{1}))
 	h.config(nil)
 	t.Cleanup(func() {
 		for _, zone := range append(others, "default") {
@@ -120,7 +122,7 @@ func (h *house) configure(with map[string]any) {
 	h.t.Helper()
 	all := map[string]any{
 		"redis":     map[string]any{"url": h.redis.Config().URL},
-		"server":    map[string]any{"listen": listenOn(h.url)},
+		"server":    map[string]any{"listen": listenOn(h.url), "key": h.file("server.key")},
 		"master":    map[string]any{"children": 4, "slots": 1, "drain": "1m"},
 		"node":      map[string]any{"name": "node1", "dir": h.file("node")},
 		"inventory": []string{h.file("fleet.yaml")},

@@ -109,7 +109,12 @@ func buildServer(s settings.Settings, q *queue.Conn, log hclog.Logger) (*server.
 			return nil, err
 		}
 	}
-	if d.Audit, err = openAudit(s, d.History, log); err != nil {
+	keys := settings.ServerKeys(s.Server.Key)
+	if k, err := keys(); err == nil && k.None() {
+		log.Warn("there is no key of servers: nobody can make or use a token, and the audit log is not " +
+			"signed; `muster init` makes the key, for the next start")
+	}
+	if d.Audit, err = openAudit(s, d.History, keys, log); err != nil {
 		return nil, err
 	}
 	return server.New(s.ServerConfig(cli.Version), d)

@@ -56,6 +56,18 @@ func (m Machine) HistoryFile(nodeDir string) string {
 	return filepath.Join(nodeDir, file)
 }
 
+// ServerKey returns the default file with the key of servers; empty: this user has no place for it.
+func (m Machine) ServerKey() string {
+	const file = "server.key"
+	switch {
+	case m.service():
+		return "/etc/muster/" + file
+	case m.home != "":
+		return filepath.Join(m.home, ".config/muster", file)
+	}
+	return ""
+}
+
 // AuditDir returns the default folder of the audit log's spool, beside the file of history.
 func (m Machine) AuditDir(nodeDir string) string {
 	return filepath.Join(filepath.Dir(m.HistoryFile(nodeDir)), "audit")

@@ -51,10 +51,24 @@ type key struct {
 	cipher, nonce []byte
 }
 
-// ParseKeys reads the file of keys: one a line, in base64; blank lines and lines that begin
-// with # do not count. It reports all mistakes at once, and repeats none of the text.
+// ParseKeys reads the file of keys: see ParseLines.
 func ParseKeys(data []byte) (Keys, error) {
+	raws, err := ParseLines(data, "muster secrets keygen")
+	if err != nil {
+		return Keys{}, err
+	}
 	var k Keys
+	for _, raw := range raws {
+		k.list = append(k.list, newKey(raw))
+	}
+	return k, nil
+}
+
+// ParseLines reads keys of KeySize bytes: one a line, in base64; blank lines and lines that begin
+// with # do not count. It reports all mistakes at once, names the command that makes such a file,
+// and repeats none of the text.
+func ParseLines(data []byte, maker string) ([][]byte, error) {
+	var raws [][]byte
 	var errs []error
 	for i, line := range strings.Split(string(data), "\n") {
 		line = strings.TrimRight(strings.TrimSpace(line), "=")
@@ -66,25 +80,21 @@ func ParseKeys(data []byte) (Keys, error) {
 		if err == nil && len(raw) != KeySize {
 			err = fmt.Errorf("the key has %d bytes: want %d", len(raw), KeySize)
 		} else if err != nil {
-			err = fmt.Errorf("no key: want %d random bytes in base64, as `muster secrets keygen` "+
-				"writes them", KeySize)
+			err = fmt.Errorf("no key: want %d random bytes in base64, as `%s` writes them", KeySize, maker)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("line %d: %w", i+1, err))
 			continue
 		}
-		k.list = append(k.list, newKey(raw))
+		raws = append(raws, raw)
 	}
 	switch {
-	case len(errs) == 0 && len(k.list) == 0:
-		errs = append(errs, errors.New("there is no key in it: make one with `muster secrets keygen`"))
-	case len(k.list) > keysMax:
-		errs = append(errs, fmt.Errorf("%d keys: at most %d", len(k.list), keysMax))
+	case len(errs) == 0 && len(raws) == 0:
+		errs = append(errs, fmt.Errorf("there is no key in it: make one with `%s`", maker))
+	case len(raws) > keysMax:
+		errs = append(errs, fmt.Errorf("%d keys: at most %d", len(raws), keysMax))
 	}
-	if len(errs) > 0 {
-		return Keys{}, errors.Join(errs...)
-	}
-	return k, nil
+	return raws, errors.Join(errs...)
 }
 
 // FormatKey is a file with one key: KeySize bytes that nobody can guess.

@@ -168,7 +168,8 @@ func (s Settings) Validate() error {
 	}
 	errs = append(errs, s.ServerConfig("").Validate(), s.Sources().Validate(),
 		s.HistoryConfig().Validate(), s.Past.Audit.validate())
-	errs = append(errs, s.Secrets.validate())
+	_, err = ServerKeys(s.Server.Key)()
+	errs = append(errs, s.Secrets.validate(), err)
 	if s.Blobs.Cache < 0 {
 		errs = append(errs, fmt.Errorf("blobs.cache = %d: want 0 bytes or more", s.Blobs.Cache))
 	}

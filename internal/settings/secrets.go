@@ -1,7 +1,9 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"muster/internal/files"
 	"muster/internal/seal"
@@ -15,30 +17,32 @@ type Secrets struct {
 // keysMax bounds what is read of a file of keys.
 const keysMax = 64 << 10 // bytes
 
-// ReadKeys reads the keys of secret arguments from a file that only its owner may use. It is
-// read whenever a key is needed, so a changed file is in force at once.
-func ReadKeys(path string) (seal.Keys, error) {
+// readKeys reads a file of keys that only its owner may use, and parses it. The setting names the
+// file in errors.
+func readKeys[K any](setting, path string, parse func([]byte) (K, error)) (K, error) {
+	var none K
 	data, mode, err := files.Private(path, keysMax)
 	if err != nil {
-		return seal.Keys{}, fmt.Errorf("secrets.key: %w", err)
+		return none, fmt.Errorf("%s: %w", setting, err)
 	}
 	if mode.Perm()&0o077 != 0 {
-		return seal.Keys{}, fmt.Errorf("secrets.key: %s has mode %04o, so others can use it: "+
-			"chmod 400 %s", path, mode.Perm(), path)
+		return none, fmt.Errorf("%s: %s has mode %04o, so others can use it: chmod 400 %s", setting,
+			path, mode.Perm(), path)
 	}
-	keys, err := seal.ParseKeys(data)
+	keys, err := parse(data)
 	if err != nil {
-		return keys, prefixed("secrets.key: "+path+": ", err)
+		return none, prefixed(setting+": "+path+": ", err)
 	}
 	return keys, nil
 }
 
-// KeysOf reads those of a file whenever it is called; nil: there is no file.
+// KeysOf returns a function that reads the keys of secret arguments from a file; nil: there is no
+// file. It reads whenever a key is needed, so a changed file is in force at once.
 func KeysOf(path string) func() (seal.Keys, error) {
 	if path == "" {
 		return nil
 	}
-	return func() (seal.Keys, error) { return ReadKeys(path) }
+	return func() (seal.Keys, error) { return readKeys("secrets.key", path, seal.ParseKeys) }
 }
 
 // validate reads the file once: what is wrong with it is better known at the start.
@@ -46,6 +50,18 @@ func (s Secrets) validate() error {
 	if s.Key == "" {
 		return nil
 	}
-	_, err := ReadKeys(s.Key)
+	_, err := KeysOf(s.Key)()
 	return err
+}
+
+// present returns a path, or nothing if nothing is there. A file that cannot be looked at counts as
+// there: the error of reading it says more.
+func present(path string) string {
+	if path == "" {
+		return ""
+	}
+	if _, err := files.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return path
 }

@@ -101,6 +101,7 @@ type RedisTLS struct {
 type Server struct {
 	Listen      string `mapstructure:"listen"`       // unix:/path, host:port, or both
 	SocketGroup string `mapstructure:"socket_group"` // who may use the socket beside our user
+	Key         string `mapstructure:"key"`          // file; empty: the default one, if it is there
 	TLS         TLS    `mapstructure:"tls"`
 }
 
@@ -238,6 +239,7 @@ func defaults(m local.Machine) map[string]any {
 		"redis.embedded":               false,
 		"server.listen":                "unix:" + m.Sockets()[0],
 		"server.socket_group":          "",
+		"server.key":                   "",
 		"server.tls.cert":              "",
 		"server.tls.key":               "",
 		"master.children":              16,
@@ -343,6 +345,9 @@ func read(s Source, m local.Machine) (Settings, error) {
 	}
 	if out.Past.History.URL == "" {
 		out.Past.History.URL = "sqlite://" + m.HistoryFile(out.Node.Dir)
+	}
+	if out.Server.Key == "" {
+		out.Server.Key = present(m.ServerKey())
 	}
 	if out.Past.Audit.Dir == "" {
 		out.Past.Audit.Dir = m.AuditDir(out.Node.Dir)

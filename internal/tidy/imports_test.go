@@ -32,6 +32,7 @@ var floors = map[string]int{
 	"internal/proc":              0,
 	"internal/socket":            1,
 	"internal/seal":              0,
+	"internal/serverkey":         1,
 	"windows":                    0,
 	"jobs":                       1,
 	"scripts":                    1,

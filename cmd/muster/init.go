@@ -1,0 +1,179 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muster/audit"
+	"muster/cli"
+	"muster/cli/books"
+	"muster/internal/files"
+	"muster/internal/local"
+	"muster/internal/serverkey"
+)
+
+func newInit() *cobra.Command {
+	var o initFlags
+	c := &cobra.Command{
+		Use:   "init",
+		Short: "Make the key of this installation's servers",
+		Long: `init makes the key that all servers of an installation share, in a file of mode 0400,
+and gives the installation a name that no other one has. Tokens hold by that key, and it
+signs the audit log: without it a server makes no tokens and accepts none.
+
+The file is /etc/muster/server.key, or ~/.config/muster/server.key for users other than
+root and muster; a server finds it there. If root calls init on a machine that has the
+user muster, as which the units run, the file belongs to that user. Copy it to every
+server, for the user who runs muster there, and to nothing else: no node needs it. init
+never changes a key that is there, so a second call does nothing.
+
+To change the key, make one in another file, and put its line into the file of every
+server, below the old one; when all servers have both, put it above the old one. Take the
+old line out when all that it made may end: tokens that were made with it end then.
+
+Exit codes: 0 the key is there, 2 it is not.`,
+		Example: `  muster init && muster up
+  muster init --file /srv/muster/server.key     # named by server.key in muster.yaml
+  muster init -o json`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Annotations:       map[string]string{cli.Offline: "yes"},
+		RunE:              func(c *cobra.Command, _ []string) error { return o.make(c) },
+	}
+	c.Flags().StringVar(&o.file, "file", "", "`path` of the key, in place of the usual one")
+	books.OutputFlag(c, &o.output)
+	return c
+}
+
+type initFlags struct{ file, output string }
+
+// made is the answer of init.
+type made struct {
+	File         string `json:"file"`
+	Installation string `json:"installation"`
+	Made         bool   `json:"made"`      // false: it was there
+	AuditKey     string `json:"audit_key"` // public, for auditors
+}
+
+// initMax bounds what is read of a key that is there.
+const initMax = 64 << 10 // bytes
+
+func (o initFlags) make(c *cobra.Command) error {
+	path, folder := o.file, os.FileMode(0)
+	if path == "" {
+		path, folder = local.This().ServerKey(), 0o755
+	}
+	err := cli.CheckOutput(o.output)
+	if path == "" {
+		err = errors.Join(err, errors.New("this user has no home, so there is no usual place for the "+
+			"key: name one with --file"))
+	}
+	if err != nil {
+		return cli.Exit(cli.ExitUsage, err)
+	}
+	m, err := initialise(path, folder)
+	if err != nil {
+		return cli.Exit(cli.ExitUsage, err)
+	}
+	if o.output == cli.OutputJSON {
+		return cli.PrintJSON(c.OutOrStdout(), m)
+	}
+	say := c.ErrOrStderr()
+	if !m.Made {
+		fmt.Fprintf(say, "%s is there already: the key of installation %s, which stays as it is\n",
+			path, m.Installation)
+	} else {
+		fmt.Fprintf(say, "%s written: the key of the servers of installation %s\ncopy it to every "+
+			"server, and to nothing else; a server that runs knows it after a restart\n", path,
+			m.Installation)
+		if o.file != "" {
+			fmt.Fprintf(say, "name it in the configuration of servers: server: {key: %s}\n",
+				path)
+		}
+	}
+	fmt.Fprintf(say, "the public key of the audit log, for those who examine it:\n")
+	_, err = fmt.Fprintln(c.OutOrStdout(), m.AuditKey)
+	return err
+}
+
+// initialise makes the key, unless it is there. The mode is that of a folder that is missing; 0:
+// none is made.
+func initialise(path string, folder os.FileMode) (made, error) {
+	if folder != 0 {
+		if err := os.MkdirAll(filepath.Dir(path), folder); err != nil {
+			return made{}, err
+		}
+	}
+	var raw [serverkey.Size]byte
+	rand.Read(raw[:]) // never fails
+	const length = 12
+	name := strings.ToLower(rand.Text())[:length]
+	owner := -1
+	if folder != 0 {
+		owner = serviceUser()
+	}
+	err := create(path, serverkey.File(name, raw), owner)
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return made{}, err
+	}
+	data, mode, readErr := files.Private(path, initMax)
+	if readErr != nil {
+		return made{}, readErr
+	}
+	keys, parseErr := serverkey.Parse(data)
+	if parseErr != nil {
+		return made{}, fmt.Errorf("%s is there already, and is no key of servers: %w", path, parseErr)
+	}
+	if mode.Perm()&0o077 != 0 {
+		return made{}, fmt.Errorf("%s is there already with mode %04o, so others can use it: is it "+
+			"still secret? Then chmod 400 %s; else remove it, and call init again", path, mode.Perm(),
+			path)
+	}
+	public, keyErr := audit.NewKeys(audit.Origin(keys.Installation()),
+		keys.Publics(serverkey.Audit)[:1])
+	if keyErr != nil {
+		return made{}, keyErr
+	}
+	return made{File: path, Installation: keys.Installation(), Made: err == nil,
+		AuditKey: public.Texts()[0]}, nil
+}
+
+// serviceUser returns the user as which the units run servers, if root asks and there is one; -1:
+// the file stays ours.
+func serviceUser() int {
+	if os.Getuid() != 0 {
+		return -1
+	}
+	u, err := user.Lookup("muster")
+	if err != nil {
+		return -1
+	}
+	id, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		return -1
+	}
+	return id
+}
+
+// create writes a new file of mode 0400 that is whole once it is there, also after a crash. It
+// belongs to the owner; -1: to us. The error wraps os.ErrExist if something has the name.
+func create(path, text string, owner int) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".muster-init-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	err = errors.Join(err, f.Chmod(0o400), f.Chown(owner, -1), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Link(f.Name(), path) // fails if the name is taken
+	}
+	return errors.Join(err, os.Remove(f.Name()))
+}
