@@ -21,6 +21,8 @@ var flagsOf = map[string]string{
 	"body.expect":  "--expect: ",
 	"body.as":      "--as: ",
 	"body.reason":  "--reason: ",
+	"body.owner":   "--owner: ",
+	"body.life":    "--expires: ",
 	"query.on":     "selector: ",
 	"query.of":     "", // the message names what it wants
 	"path.task":    "",

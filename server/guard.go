@@ -12,8 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"muster/jobs/queue"
-	"muster/jobs/queue/hub"
+	"muster/server/tokens"
 	"muster/server/web"
 )
 
@@ -22,14 +21,15 @@ const (
 	secretMax = 200 // bytes
 )
 
-// A TokenFinder finds the record of a token. Its error wraps queue.ErrNotFound if there is none.
-type TokenFinder interface {
-	FindToken(ctx context.Context, secret string) (hub.Token, error)
+// A tokenFinder finds the record of a token. Its error is a *tokens.Refusal if the token proves
+// nobody.
+type tokenFinder interface {
+	Find(ctx context.Context, token string) (tokens.Record, error)
 }
 
 // guard identifies the caller of a request, and keeps strangers out.
 type guard struct {
-	tokens TokenFinder
+	tokens tokenFinder
 	door   *keptOut
 	claims bool // whoever is on the unix socket may say another name
 }
@@ -63,13 +63,12 @@ func (s guard) identify(r *http.Request) (web.Caller, error) {
 	case err != nil:
 		return web.Caller{}, err
 	case sent:
-		t, err := s.tokens.FindToken(r.Context(), secret)
-		if errors.Is(err, queue.ErrNotFound) {
-			return web.Caller{}, unauthorized("unknown_token",
-				"this token is not known: it was removed, or "+
-					"mistyped; make one on the server with `muster token create NAME`")
+		t, err := s.tokens.Find(r.Context(), secret)
+		var no *tokens.Refusal
+		if errors.As(err, &no) {
+			return web.Caller{}, unauthorized(no.Reason, no.Error())
 		}
-		return web.Caller{Name: t.Name}, web.Problem(err)
+		return web.Caller{Name: t.Owner, Token: t.ID, Until: t.Expires.Time}, web.Problem(err)
 	case socket:
 		return localCaller(r, user, s.claims)
 	}
@@ -117,7 +116,8 @@ type denial struct {
 func (d *denial) Unwrap() error { return d.error }
 
 // challenges are the codes of RFC 6750 of those reasons that have one.
-var challenges = map[string]string{"unknown_token": "invalid_token", "malformed": "invalid_request"}
+var challenges = map[string]string{tokens.Unknown: "invalid_token", tokens.Expired: "invalid_token",
+	tokens.Forged: "invalid_token", tokens.Keyless: "invalid_token", "malformed": "invalid_request"}
 
 func unauthorized(reason, words string) error {
 	challenge := `Bearer realm="muster"`

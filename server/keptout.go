@@ -10,6 +10,7 @@ import (
 
 	"muster/server/metrics"
 	"muster/server/scribe"
+	"muster/server/tokens"
 	"muster/server/web"
 )
 
@@ -29,8 +30,8 @@ type keptOut struct {
 const deniedLines = 10
 
 // deniedReasons are all reasons of a denial.
-var deniedReasons = []string{"no_token", "unknown_token", "malformed", "proxy", "foreign_page",
-	"unknown_user", "no_group"}
+var deniedReasons = append([]string{"no_token", "malformed", "proxy", "foreign_page",
+	"unknown_user", "no_group"}, tokens.Reasons...)
 
 func newKeptOut(log hclog.Logger, m *metrics.Meters, a *scribe.Scribe) *keptOut {
 	return &keptOut{log: log, meters: m, audit: a, now: time.Now}
@@ -73,8 +74,8 @@ func from(r *http.Request) string {
 	if !socket {
 		return r.RemoteAddr
 	}
-	if name, err := user(); err == nil {
-		return name
+	if p, err := user(); err == nil {
+		return p.name
 	}
 	return "a unix socket"
 }

@@ -24,6 +24,7 @@ import (
 	"muster/fleet"
 	"muster/history"
 	"muster/internal/seal"
+	"muster/internal/serverkey"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
@@ -81,6 +82,27 @@ type setup struct {
 	chance    func() uint16      // of ids; nil: as it falls
 }
 
+// keyed returns the reader of a key of servers that begins with a byte.
+func keyed(first byte) func() (serverkey.Keys, error) {
+	return func() (serverkey.Keys, error) {
+		return serverkey.Parse([]byte(serverkey.File("testworld", [serverkey.Size]byte{first})))
+	}
+}
+
+// token makes a token of a user who has no other proof, over the socket.
+func (w *world) token(user string) string {
+	w.t.Helper()
+	var a api.TokenAnswer
+	res := w.call("POST", "/v1/tokens", api.TokenRequest{Name: "t", Owner: "user:" + user}, &a)
+	if res.StatusCode != http.StatusCreated {
+		w.t.Fatalf("a token of %s: %s", user, res.Status)
+	}
+	return a.Token
+}
+
+// bearing returns the header with a token.
+func bearing(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
+
 // sealing gives a server keys of secrets.
 func sealing(keys func() (seal.Keys, error)) func(*server.Deps) {
 	return func(d *server.Deps) { d.SecretKeys = keys }
@@ -137,7 +159,7 @@ func start(t testing.TB, with setup) *world {
 		fake = with.wrap(q)
 	}
 	deps := server.Deps{Queue: stores(fake), Catalog: catalog, Inventory: with.source, Durable: with.durable,
-		Log: hclog.New(&hclog.LoggerOptions{Output: w.log, Level: hclog.Debug})}
+		Log: hclog.New(&hclog.LoggerOptions{Output: w.log, Level: hclog.Debug}), ServerKeys: keyed(1)}
 	if with.more != nil {
 		with.more(&deps)
 	}

@@ -15,8 +15,14 @@ import (
 // peerKey is the key of the user who calls over a unix socket, in the context of a request.
 type peerKey struct{}
 
-// peerUser gives the name of that user, or why nobody knows it.
-type peerUser func() (string, error)
+// peerUser gives that user, or why nobody knows who it is.
+type peerUser func() (peer, error)
+
+// peer is a user of this machine.
+type peer struct {
+	name  string // os:NAME
+	admin bool   // root, or the user of this server
+}
 
 // withPeer keeps who has connected, which the kernel says.
 func withPeer(ctx context.Context, c net.Conn) context.Context {
@@ -25,25 +31,29 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	}
 	p, err := socket.PeerOf(c)
 	// The list of users is read when it is needed, and once for each connection.
-	return context.WithValue(ctx, peerKey{}, peerUser(sync.OnceValues(func() (string, error) {
+	return context.WithValue(ctx, peerKey{}, peerUser(sync.OnceValues(func() (peer, error) {
 		if err != nil {
-			return "", forbidden("unknown_user", "%s: a token is needed", err)
+			return peer{}, forbidden("unknown_user", "%s: a token is needed", err)
 		}
 		if !p.Known() {
-			return "", forbidden("unknown_user", "the kernel cannot say which user you are (uid %d): you, "+
-				"or the server, are in a user namespace; use a token", p.UID)
+			return peer{}, forbidden("unknown_user", "the kernel cannot say which user you are "+
+				"(uid %d): you, or the server, are in a user namespace; use a token", p.UID)
 		}
 		if err := mayUse(p, c.LocalAddr().String()); err != nil {
-			return "", err
+			return peer{}, err
 		}
-		return web.OSPrefix + p.User(func(s string) bool { return fleet.CheckName(s) == nil }), nil
+		name := p.User(func(s string) bool { return fleet.CheckName(s) == nil })
+		return peer{web.OSPrefix + name, isAdmin(p)}, nil
 	})))
 }
+
+// isAdmin reports whether a user is root or the user of this server.
+func isAdmin(p socket.Peer) bool { return p.UID == 0 || p.UID == os.Geteuid() }
 
 // mayUse keeps those out who reach the socket only because it has the group of root, which a
 // server has that root started: that nobody named a group lets nobody in.
 func mayUse(p socket.Peer, path string) error {
-	if p.UID == 0 || p.UID == os.Geteuid() {
+	if isAdmin(p) {
 		return nil
 	}
 	group, err := socket.Group(path)
@@ -67,9 +77,9 @@ func localCaller(r *http.Request, user peerUser, claims bool) (web.Caller, error
 				"): a token is needed")
 		}
 	}
-	name, err := user()
+	p, err := user()
 	if err != nil {
 		return web.Caller{}, err
 	}
-	return web.Caller{Name: name, Local: true, Claims: claims}, nil
+	return web.Caller{Name: p.name, Local: true, Admin: p.admin, Claims: claims}, nil
 }

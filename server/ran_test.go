@@ -155,11 +155,10 @@ func TestTheLogSaysWhoMadeAndRemovedAToken(t *testing.T) {
 	var made api.TokenAnswer
 	w.call("POST", "/v1/tokens", api.TokenRequest{Name: "ci"}, &made)
 	w.raw("DELETE", "/v1/tokens/ci", nil, http.Header{api.UserHeader: {"mallory fake"}})
-	w.call("POST", "/v1/tokens", api.TokenRequest{Name: "ops"}, &made)
-	w.raw("POST", "/v1/tokens", api.TokenRequest{Name: "next"},
-		http.Header{"Authorization": {"Bearer " + made.Token}})
-	wantParts(t, w.log.String(), "token created: name=ci operator=alice proven=false",
-		"token removed: name=ci operator=", "token created: name=next operator=ops proven=true")
+	w.raw("POST", "/v1/tokens", api.TokenRequest{Name: "next"}, bearing(w.token("ops")))
+	wantParts(t, w.log.String(), "token created: id="+made.ID+" name=ci owner="+localName(t)+" expires=",
+		"token removed: id="+made.ID+" name=ci owner=", " name=next owner=user:ops expires=",
+		" operator=user:ops proven=true")
 	if strings.Contains(w.log.String(), "operator=mallory ") {
 		t.Error("a name that no operator may have is logged as one")
 	}

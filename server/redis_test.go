@@ -39,7 +39,7 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 		!strings.Contains(p.Detail, "nothing was accepted: submit it again") {
 		t.Errorf("submit: %s %s", res.Status, p.words())
 	}
-	header := http.Header{"Authorization": {"Bearer x"}}
+	header := bearing("mst_aaaaaaaaaaaa_x")
 	if res, _ := w.raw("GET", "/v1/tasks", nil, header); res.StatusCode != 503 {
 		t.Errorf("a token that cannot be looked up: %s", res.Status)
 	}

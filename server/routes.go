@@ -24,6 +24,7 @@ import (
 	"muster/server/scribe"
 	"muster/server/state"
 	"muster/server/tasks"
+	"muster/server/tokens"
 	"muster/server/web"
 )
 
@@ -117,7 +118,7 @@ func (s *Server) register(api huma.API) {
 		state.NodeRoutes{Queue: stateOf(s.queue), Stock: s.stock, Why: why, Log: s.log},
 		books.RunbookRoutes{Catalog: s.catalog.Load},
 		orders.FsckRoutes{Examine: s.queue.Care.Fsck, Zones: s.queue.Conn, Log: s.log},
-		books.TokenRoutes{Kept: s.queue.Hub.Tokens, Log: s.log},
+		tokens.Routes{Book: s.site.tokens, Log: s.log},
 		auditlog.Routes{Watch: s.watch(), Logger: s.log},
 		s.health(),
 		state.Scraper{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
@@ -153,7 +154,7 @@ func (s *Server) watch() auditlog.Watch { return auditlog.Watch{Log: s.audit, No
 // around returns the handler of every request. It counts and guards the request, and answers one
 // without a route.
 func (s *Server) around(mux *http.ServeMux) http.Handler {
-	door := guard{s.queue.Hub.Tokens, newKeptOut(s.log, s.meters, s.audit.Scribe), s.cfg.Claims}
+	door := guard{s.site.tokens, newKeptOut(s.log, s.meters, s.audit.Scribe), s.cfg.Claims}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &web.Exchange{ResponseWriter: w}
 		begun := time.Now()

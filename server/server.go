@@ -16,6 +16,7 @@ import (
 
 	"muster/history"
 	"muster/internal/seal"
+	"muster/internal/serverkey"
 	"muster/scripts"
 	"muster/server/auditlog"
 	"muster/server/calendar"
@@ -26,6 +27,7 @@ import (
 	"muster/server/state"
 	"muster/server/stock"
 	"muster/server/tasks"
+	"muster/server/tokens"
 	"muster/server/web"
 )
 
@@ -42,6 +44,9 @@ type Deps struct {
 
 	// SecretKeys reads the keys of secret arguments; nil: there are none.
 	SecretKeys func() (seal.Keys, error)
+
+	// ServerKeys reads the key of servers; nil: there is none, and tokens prove nobody.
+	ServerKeys func() (serverkey.Keys, error)
 
 	// Audit has the audit log; without a ledger, for tests, there is none.
 	Audit auditlog.Log
@@ -95,8 +100,10 @@ type tending struct {
 	chainDuty *duties.Chains
 }
 
-// A site has the address at which a server listens, and the phases of its life.
+// A site has the address at which a server listens, the tokens of those who call, and the phases of
+// its life.
 type site struct {
+	tokens   *tokens.Book
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
 	stopping chan struct{} // closed when it stops: waiting requests answer now
@@ -129,6 +136,10 @@ func New(cfg Config, d Deps) (*Server, error) {
 		Until: web.Waiter{Stopping: s.site.stopping}, Now: s.clock}
 	s.intake = newRequests(s, d)
 	s.tend, s.chainDuty = newTend(s), newChains(s)
+	if d.ServerKeys == nil {
+		d.ServerKeys = func() (serverkey.Keys, error) { return serverkey.Keys{}, nil }
+	}
+	s.site.tokens = tokens.NewBook(d.Queue.Hub.Tokens, d.ServerKeys, s.clock)
 	s.catalog.Store(d.Catalog)
 	var err error
 	s.handler, err = s.routes()
@@ -212,7 +223,7 @@ func (s *Server) announce(ctx context.Context, list []net.Listener) {
 	if strings.Contains(place, unixPrefix) {
 		return
 	}
-	if tokens, err := s.queue.Hub.Tokens.Tokens(ctx); err == nil && len(tokens) == 0 {
+	if any, err := s.site.tokens.Any(ctx); err == nil && !any {
 		s.log.Warn("there is no token yet, so nobody can call: make the first one on a unix socket; " +
 			"server.listen takes it beside the port: unix:/run/muster-server/api.sock," + place)
 	}

@@ -16,6 +16,7 @@ import (
 	"muster/server/state"
 	"muster/server/stock"
 	"muster/server/tasks"
+	"muster/server/tokens"
 )
 
 // Stores has the handles of the queue that a server needs, each with some of its methods.
@@ -82,7 +83,7 @@ type Hub struct {
 	ChainDuty duties.ChainCare
 	Schedules schedules.Book
 	Ticks     duties.Ticks
-	Tokens    books.Tokens
+	Tokens    tokens.Store
 }
 
 // Timetables are the handles for the timetable: its texts, what workers read of it, and the time

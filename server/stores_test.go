@@ -11,6 +11,7 @@ import (
 	"muster/server/state"
 	"muster/server/stock"
 	"muster/server/tasks"
+	"muster/server/tokens"
 )
 
 // everything has all methods of all handles, as the queue of a test has.
@@ -48,7 +49,7 @@ type everything interface {
 	duties.ChainCare
 	schedules.Book
 	duties.Ticks
-	books.Tokens
+	tokens.Store
 	duties.ZoneCare
 	orders.Fsck
 	historian.Trimming

@@ -104,10 +104,11 @@ GET /v1/runbooks
 		{"name": "cmd", "type": "text", "required": true}, {"name": "timeout", "type": "duration"}]}]}
 
 GET /v1/tokens
-{"tokens": [{"name": "alice", "created": "2026-11-21T10:00:00.000Z"}]}
+{"tokens": [{"id": "4x7hqk3a754z", "name": "laptop", "owner": "user:alice", "created": "2026-11-21T10:00:00.000Z",
+	"expires": "2027-02-19T10:00:00.000Z"}]}
 
 POST /v1/tokens
-{"name": "alice", "token": "muster_s3cret"}
+{"name": "laptop", "token": "mst_4x7hqk3a754z_s3cret"}
 
 GET /v1/health
 {"status": "ok", "version": "v1", "redis": "ok", "inventory": "abc", "hosts": 300}
@@ -123,7 +124,7 @@ func lookRoutes() map[string]http.HandlerFunc {
 		"GET /v1/tasks/" + apitest.ATask + "/summary":    apitest.Answer(`{"task": ` + ended + `, "groups": null}`),
 		"GET /v1/jobs/" + apitest.AJob + "/output":       output("hello\x1b[2J\xff\n"),
 		"GET /v1/jobs/" + apitest.ATask + ":mute/output": output(""),
-		"DELETE /v1/tokens/alice": func(w http.ResponseWriter, _ *http.Request) {
+		"DELETE /v1/tokens/laptop": func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusNoContent)
 		},
 	}
@@ -209,9 +210,10 @@ func TestCommandsShowTables(t *testing.T) {
 			"RUNBOOK  ARGUMENTS                    KIND        DESCRIPTION\n" +
 			"exec     cmd=TEXT [timeout=DURATION]  repeatable  Run a command\n",
 		"runbooks --no-headers":           "exec  cmd=TEXT [timeout=DURATION]  repeatable  Run a command\n",
-		"token ls":                        "TOKEN  CREATED\nalice  2026-11-21 10:00:00Z\n",
-		"token create alice":              "muster_s3cret\n",
-		"token rm alice":                  "token of alice removed\n",
+		"token ls": "ID            TOKEN   OWNER       CREATED               EXPIRES               USED\n" +
+			"4x7hqk3a754z  laptop  user:alice  2026-11-21 10:00:00Z  2027-02-19 10:00:00Z  -\n",
+		"token create laptop":             "mst_4x7hqk3a754z_s3cret\n",
+		"token rm laptop":                 "token laptop removed\n",
 		"health":                          "status     ok\nversion    v1\nredis      ok\ninventory  abc\nhosts      300\n",
 		"logs " + apitest.AJob:            "hello\x1b[2J\xff\n", // unchanged in a pipe
 		"logs --raw " + apitest.AJob:      "hello\x1b[2J\xff\n",
@@ -246,9 +248,9 @@ func TestCommandsShowJSON(t *testing.T) {
 		"nodes":                             "[id pid state zones children slots version seen",
 		"queue":                             "[zone queued due",
 		"runbooks":                          "[name arguments",
-		"token ls":                          "[name created",
-		"token create alice":                "{name token",
-		"token rm alice":                    "{removed",
+		"token ls":                          "[id name",
+		"token create laptop":               "{id name",
+		"token rm laptop":                   "{removed",
 		"health":                            "{status redis",
 		"logs " + apitest.AJob:              "{job bytes output",
 		"logs " + apitest.ATask + ":mute":   "{job bytes output",
@@ -383,6 +385,8 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"events", "--task", "x"}, []string{"want 10 characters"}},
 		{[]string{"token", "create", "a b"}, []string{"use letters"}},
 		{[]string{"token", "rm", ""}, []string{"name is empty"}},
+		{[]string{"token", "rm"}, []string{"want the name or id of a token, or --of"}},
+		{[]string{"token", "rm", "x", "--of", "user:x"}, []string{"want the name or id of a token, or --of"}},
 		{[]string{"nosuch"}, []string{"there is no command"}},
 		{[]string{"tasks", "--nosuch"}, []string{"has no flag --nosuch"}},
 	} {

@@ -98,7 +98,8 @@ func buildServer(s settings.Settings, q *queue.Conn, log hclog.Logger) (*server.
 		return nil, err
 	}
 	d := server.Deps{Queue: stores(q), Catalog: catalog, Log: log, Durable: q.Durable(),
-		Inventory: inventoryOf(s), SecretKeys: settings.KeysOf(s.Secrets.Key)}
+		Inventory: inventoryOf(s), SecretKeys: settings.KeysOf(s.Secrets.Key),
+		ServerKeys: settings.ServerKeys(s.Server.Key)}
 	if d.Inventory == nil {
 		log.Warn("no inventory is configured: this server publishes none, and knows only hosts of one " +
 			"that another server published; set inventory, or give --inventory FILE")
@@ -109,12 +110,11 @@ func buildServer(s settings.Settings, q *queue.Conn, log hclog.Logger) (*server.
 			return nil, err
 		}
 	}
-	keys := settings.ServerKeys(s.Server.Key)
-	if k, err := keys(); err == nil && k.None() {
+	if k, err := d.ServerKeys(); err == nil && k.None() {
 		log.Warn("there is no key of servers: nobody can make or use a token, and the audit log is not " +
 			"signed; `muster init` makes the key, for the next start")
 	}
-	if d.Audit, err = openAudit(s, d.History, keys, log); err != nil {
+	if d.Audit, err = openAudit(s, d.History, d.ServerKeys, log); err != nil {
 		return nil, err
 	}
 	return server.New(s.ServerConfig(cli.Version), d)

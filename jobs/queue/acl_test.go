@@ -125,7 +125,7 @@ func TestANodeCanDoItsWorkAndNoMore(t *testing.T) {
 	}
 	redistest.CheckRefusals(t, s)
 	// A node that an attacker controls gives no access to the rest.
-	if err := master.CreateToken(t.Context(), "mallory", "x"); err == nil ||
+	if err := master.AddToken(t.Context(), "mallory", "x"); err == nil ||
 		!strings.Contains(err.Error(), "NOPERM") {
 		t.Errorf("a node made a token: %v", err)
 	}

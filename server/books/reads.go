@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"muster/jobs"
-	"muster/jobs/queue/hub"
 )
 
 // Tasks reads one task.
@@ -25,14 +24,6 @@ type Facts interface {
 	Facts(ctx context.Context) (list map[string]jobs.HostFacts, mark string, err error)
 	FactsMark(ctx context.Context) (string, error)
 	ForgetFacts(ctx context.Context, hosts []string) error
-}
-
-// Tokens prove who operators are.
-type Tokens interface {
-	CreateToken(ctx context.Context, name, secret string) error
-	FindToken(ctx context.Context, secret string) (hub.Token, error)
-	Tokens(ctx context.Context) ([]hub.Token, error)
-	RemoveToken(ctx context.Context, name string) error
 }
 
 // BlobStore has the contents that are too large for a task.

@@ -169,7 +169,7 @@ func personOf(c web.Caller, r *http.Request) person {
 	case c.Local:
 		p.proof = "socket"
 	default:
-		p.proof = "token"
+		p.proof = "token " + c.Token
 	}
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -15,9 +16,12 @@ import (
 
 // A Caller is the user behind a request, named by a token or by the kernel.
 type Caller struct {
-	Name   string // of the token, or os:USER; empty: nobody has named the caller
-	Local  bool   // over a unix socket, without a token
-	Claims bool   // may say another name
+	Name   string    // the principal: os:USER, or the owner of a token; empty: nobody has named it
+	Token  string    // id of the token that proves it; empty: there is none
+	Until  time.Time // when that token ends
+	Local  bool      // over a unix socket, without a token
+	Admin  bool      // root or the user of the server, over that socket
+	Claims bool      // may say another name
 }
 
 // Trusted reports whether the caller may read more than the one word of our health.
@@ -49,7 +53,7 @@ func (x *Exchange) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController through.
 func (x *Exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// OSPrefix begins the name of a user of this machine. No token's name can have a colon.
+// OSPrefix begins the name of a user of this machine.
 const OSPrefix = "os:"
 
 // Asked is the part of an input that knows the caller. Routes embed it.
@@ -78,7 +82,7 @@ func Operator(who Caller, as, header string) (name string, proven bool, err erro
 		return "", false, errors.New("nobody says who asks: a token is needed")
 	case !who.Local:
 		if as != "" && as != who.Name {
-			return "", false, fmt.Errorf("the token is of %s: leave `as` out, or use %s's token",
+			return "", false, fmt.Errorf("the token is one of %s: leave `as` out, or use a token of %s",
 				who.Name, Clip(as))
 		}
 		return who.Name, true, nil

@@ -2,126 +2,71 @@ package hub
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/keys"
 )
 
-// Tokens stores the hashes of the tokens of operators.
+// Tokens stores the records of the tokens of the API, as texts that servers make and check.
 type Tokens struct{ c *queue.Conn }
 
 // NewTokens returns the tokens behind a connection.
 func NewTokens(c *queue.Conn) *Tokens { return &Tokens{c} }
 
-// Token is the stored record of a token of the API; the token itself is not stored.
-type Token struct {
-	Name    string    `json:"name"`
-	Created jobs.Time `json:"created"`
-
-	// Wrong says why the record cannot be read; empty: it can. Such a token authenticates nobody, and
-	// has a name that RemoveToken accepts.
-	Wrong string `json:"wrong,omitempty"`
+// AddToken stores the record of a new token. The error wraps queue.ErrTokenName if its id is taken.
+func (q *Tokens) AddToken(ctx context.Context, id, record string) error {
+	added, err := q.c.Redis().HSetNX(ctx, keys.Hub("tokens", ""), id, record).Result()
+	if err == nil && !added {
+		return fmt.Errorf("token %s: %w", id, queue.ErrTokenName)
+	}
+	return q.c.Say("token", err)
 }
 
-func hashToken(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
-}
-
-// unreadable begins the names of tokens whose record cannot be read.
-const unreadable = "unreadable-"
-
-// readToken reads the record of a token by its hash.
-func readToken(hash, text string) Token {
-	var t Token
-	err := json.Unmarshal([]byte(text), &t)
-	if err == nil {
-		err = fleet.CheckName(t.Name)
-	}
-	t.Wrong = ""
-	if err == nil {
-		return t
-	}
-	// The hash may be any text, too, if somebody has written there by hand.
-	sum := hashToken(hash)
-	return Token{Name: unreadable + sum[:12], Wrong: "its record in Redis cannot be read"}
-}
-
-// CreateToken stores the hash of a token under the name of its bearer.
-func (q *Tokens) CreateToken(ctx context.Context, name, secret string) error {
-	all, err := q.Tokens(ctx)
-	if err != nil {
-		return err
-	}
-	for _, t := range all {
-		if t.Name == name {
-			return fmt.Errorf("token %s: %w", name, queue.ErrTokenName)
-		}
-	}
-	now, err := q.c.Now(ctx, keys.HubZone)
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(Token{Name: name, Created: jobs.Time{Time: now}})
-	if err != nil {
-		return err
-	}
-	return q.c.Say("token", q.c.Redis().HSet(ctx, keys.Hub("tokens", ""), hashToken(secret),
-		text).Err())
-}
-
-// FindToken returns the record of a token; ErrNotFound if there is none, or it cannot be read.
-func (q *Tokens) FindToken(ctx context.Context, secret string) (Token, error) {
-	hash := hashToken(secret)
-	text, err := q.c.Redis().HGet(ctx, keys.Hub("tokens", ""), hash).Result()
+// TokenRecord returns the record of a token. The error wraps queue.ErrNotFound if there is none.
+func (q *Tokens) TokenRecord(ctx context.Context, id string) (string, error) {
+	text, err := q.c.Redis().HGet(ctx, keys.Hub("tokens", ""), id).Result()
 	if errors.Is(err, redis.Nil) {
-		return Token{}, fmt.Errorf("token: %w", queue.ErrNotFound)
+		return "", fmt.Errorf("token: %w", queue.ErrNotFound)
 	}
-	if err != nil {
-		return Token{}, q.c.Say("token", err)
-	}
-	t := readToken(hash, text)
-	if t.Wrong != "" {
-		return Token{}, fmt.Errorf("token %s: %s: %w", t.Name, t.Wrong, queue.ErrNotFound)
-	}
-	return t, nil
+	return text, q.c.Say("token", err)
 }
 
-// Tokens returns the tokens by name, including those whose record cannot be read.
-func (q *Tokens) Tokens(ctx context.Context) ([]Token, error) {
-	h, err := q.c.Redis().HGetAll(ctx, keys.Hub("tokens", "")).Result()
-	if err != nil {
-		return nil, q.c.Say("token", err)
-	}
-	out := make([]Token, 0, len(h))
-	for hash, text := range h {
-		out = append(out, readToken(hash, text))
-	}
-	slices.SortFunc(out, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
-	return out, nil
+// TokenRecords returns all records by id. Ids and records are as Redis has them: any text.
+func (q *Tokens) TokenRecords(ctx context.Context) (map[string]string, error) {
+	all, err := q.c.Redis().HGetAll(ctx, keys.Hub("tokens", "")).Result()
+	return all, q.c.Say("token", err)
 }
 
-// RemoveToken revokes a token.
-func (q *Tokens) RemoveToken(ctx context.Context, name string) error {
-	h, err := q.c.Redis().HGetAll(ctx, keys.Hub("tokens", "")).Result()
-	if err != nil {
-		return q.c.Say("token", err)
+// DropToken removes the record of a token.
+func (q *Tokens) DropToken(ctx context.Context, id string) error {
+	err := q.c.Redis().HDel(ctx, keys.Hub("tokens", ""), id).Err()
+	if err == nil {
+		err = q.c.Redis().HDel(ctx, keys.Hub("uses", ""), id).Err()
 	}
-	for hash, text := range h {
-		if readToken(hash, text).Name == name {
-			return q.c.Say("token", q.c.Redis().HDel(ctx, keys.Hub("tokens", ""), hash).Err())
+	return q.c.Say("token", err)
+}
+
+// NoteTokenUse stores when a token was used last.
+func (q *Tokens) NoteTokenUse(ctx context.Context, id string, at time.Time) error {
+	return q.c.Say("token", q.c.Redis().HSet(ctx, keys.Hub("uses", ""), id,
+		strconv.FormatInt(int64(jobs.MicrosOf(at)), 10)).Err())
+}
+
+// TokenUses returns when each token was used last. A time that cannot be read is left out.
+func (q *Tokens) TokenUses(ctx context.Context) (map[string]time.Time, error) {
+	all, err := q.c.Redis().HGetAll(ctx, keys.Hub("uses", "")).Result()
+	out := make(map[string]time.Time, len(all))
+	for id, text := range all {
+		if micros, err := strconv.ParseInt(text, 10, 64); err == nil {
+			out[id] = jobs.Micros(micros).Time()
 		}
 	}
-	return fmt.Errorf("token %s: %w", name, queue.ErrNotFound)
+	return out, q.c.Say("token", err)
 }

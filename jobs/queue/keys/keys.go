@@ -145,7 +145,10 @@ var HubKeys = []Key{
 		"lost: the time since which Redis lacks windows, schedules or orders, and which ones; JSON"},
 	{"stamps", "hash", "schedule, Drain, Undrain, RestoreAgreed",
 		"schedules, drained: number of their changes, for servers that keep a copy of them"},
-	{"tokens", "hash", "CreateToken, RemoveToken", "SHA-256 of a token to JSON of its name"},
+	{"tokens", "hash", "AddToken, DropToken",
+		"id of a token to a MAC by the key of servers and JSON: owner, end, SHA-256 of the secret"},
+	{"uses", "hash", "NoteTokenUse, DropToken",
+		"id of a token to the µs of its last use, within a minute"},
 }
 
 // Zone makes a key of a zone: kind is the name in ZoneKeys before "<".

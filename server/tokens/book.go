@@ -1,0 +1,249 @@
+package tokens
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"muster/internal/serverkey"
+	"muster/jobs"
+	"muster/jobs/queue"
+)
+
+// Store keeps the texts of records by id, and when each token was last used.
+type Store interface {
+	AddToken(ctx context.Context, id, record string) error
+	TokenRecord(ctx context.Context, id string) (string, error)
+	TokenRecords(ctx context.Context) (map[string]string, error)
+	DropToken(ctx context.Context, id string) error
+	NoteTokenUse(ctx context.Context, id string, at time.Time) error
+	TokenUses(ctx context.Context) (map[string]time.Time, error)
+}
+
+// A Book has the tokens of an installation. Several goroutines may use it.
+type Book struct {
+	store Store
+	keys  func() (serverkey.Keys, error)
+	now   func() time.Time
+
+	mu    sync.Mutex
+	noted map[string]time.Time // the use of each token that this server has noted last
+}
+
+// NewBook returns the book in a store. keys reads the key of servers.
+func NewBook(store Store, keys func() (serverkey.Keys, error), now func() time.Time) *Book {
+	return &Book{store: store, keys: keys, now: now, noted: map[string]time.Time{}}
+}
+
+// A Kept is a token as it is listed.
+type Kept struct {
+	Record
+	Used  time.Time // about when, within a minute; zero: it is not known
+	Wrong string    // why it proves nobody; empty: it does
+}
+
+// errKeyless is the error of a server without the key that was asked for a token.
+var errKeyless = errors.New("this server has no key, so tokens that it makes would prove nobody: " +
+	"call `muster init` on its machine, copy the key to each server, and start them again")
+
+// A wish says which token somebody wants.
+type wish struct {
+	name, owner, maker string
+	life               time.Duration
+	until              time.Time // it holds no longer than that; zero: no such bound
+}
+
+// make makes a token and keeps its record.
+func (b *Book) make(ctx context.Context, w wish) (Record, string, error) {
+	keys, err := b.keys()
+	if err != nil {
+		return Record{}, "", err
+	}
+	if keys.None() {
+		return Record{}, "", errKeyless
+	}
+	all, err := b.list(ctx)
+	if err != nil {
+		return Record{}, "", err
+	}
+	for _, t := range all {
+		if t.Name == w.name && t.Owner == w.owner {
+			return Record{}, "", fmt.Errorf("token %s of %s: %w", w.name, w.owner, queue.ErrTokenName)
+		}
+	}
+	now := b.now()
+	end := now.Add(w.life)
+	if !w.until.IsZero() && w.until.Before(end) {
+		end = w.until
+	}
+	r, token := newRecord(Record{Name: w.name, Owner: w.owner, Maker: w.maker, Created: infoTime(now),
+		Expires: infoTime(end)})
+	text, err := r.text(keys)
+	if err != nil {
+		return Record{}, "", err
+	}
+	return r, token, b.store.AddToken(ctx, r.ID, text)
+}
+
+// Find returns the record of a token that holds now, and notes its use. The error is a *Refusal, or
+// Redis is away.
+func (b *Book) Find(ctx context.Context, token string) (Record, error) {
+	id, secret, err := split(token)
+	if err != nil {
+		return Record{}, err
+	}
+	keys, err := b.keys()
+	if err != nil {
+		return Record{}, err
+	}
+	text, err := b.store.TokenRecord(ctx, id)
+	if errors.Is(err, queue.ErrNotFound) {
+		return Record{}, unknown
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	r, err := open(keys, id, text)
+	if err != nil {
+		return Record{}, err
+	}
+	now := b.now()
+	if err := r.admits(secret, now); err != nil {
+		return Record{}, err
+	}
+	if b.isNew(id, now) {
+		// A token holds whether or not its use could be noted.
+		_ = b.store.NoteTokenUse(ctx, id, now)
+	}
+	return r, nil
+}
+
+// useEvery is the time between two notes of the use of a token.
+const useEvery = time.Minute
+
+// isNew reports whether the use of a token must be noted, and takes that for done.
+func (b *Book) isNew(id string, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if last, found := b.noted[id]; found && now.Sub(last) < useEvery {
+		return false
+	}
+	b.noted[id] = now
+	return true
+}
+
+// Any reports whether there is any record of a token.
+func (b *Book) Any(ctx context.Context) (bool, error) {
+	all, err := b.store.TokenRecords(ctx)
+	return len(all) > 0, err
+}
+
+// list returns all tokens, by owner and name. Those whose record does not hold come last, with an
+// id that remove accepts.
+func (b *Book) list(ctx context.Context) ([]Kept, error) {
+	keys, err := b.keys()
+	if err != nil {
+		return nil, err
+	}
+	texts, err := b.store.TokenRecords(ctx)
+	if err != nil {
+		return nil, err
+	}
+	uses, err := b.store.TokenUses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Kept, 0, len(texts))
+	now := b.now()
+	for id, text := range texts {
+		r, err := open(keys, id, text)
+		k := Kept{Record: r, Used: uses[id]}
+		switch {
+		case err != nil:
+			k = Kept{Record: Record{ID: badID(id)}, Wrong: wrongOf(id, err)}
+		case !now.Before(r.Expires.Time):
+			k.Wrong = "it has ended"
+		}
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b Kept) int {
+		return cmp.Or(-cmp.Compare(min(1, len(a.Owner)), min(1, len(b.Owner))),
+			cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return out, nil
+}
+
+// wrongOf says why a record does not hold, in few words.
+func wrongOf(id string, err error) string {
+	if len(id) == hex.EncodedLen(sha256.Size) {
+		return "an earlier version of muster made it"
+	}
+	return err.Error()
+}
+
+// badID returns the id by which a record is listed that does not hold. Redis may have any text in
+// the place of an id.
+func badID(id string) string {
+	if isID(id) {
+		return id
+	}
+	return "bad-" + hash(id)[:idLength]
+}
+
+// remove removes the token of an id or a name; of an empty owner: of anybody. The error wraps
+// queue.ErrNotFound if there is none, and errAmbiguous if several owners have the name.
+func (b *Book) remove(ctx context.Context, owner, name string) (Record, error) {
+	all, err := b.list(ctx)
+	if err != nil {
+		return Record{}, err
+	}
+	var found []Kept
+	for _, t := range all {
+		if owner != "" && t.Owner != owner {
+			continue
+		}
+		if t.ID == name {
+			return t.Record, b.drop(ctx, t.ID)
+		}
+		if t.Name == name && name != "" {
+			found = append(found, t)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Record{}, fmt.Errorf("token %s: %w", name, queue.ErrNotFound)
+	case 1:
+		return found[0].Record, b.drop(ctx, found[0].ID)
+	}
+	return Record{}, fmt.Errorf("%w: %s has %s, %s has %s", errAmbiguous, found[0].Owner, found[0].ID,
+		found[1].Owner, found[1].ID)
+}
+
+// errAmbiguous is wrapped when several owners have a token of the same name.
+var errAmbiguous = errors.New("several tokens have this name, so name one by its id")
+
+// drop removes the record that is listed by this id.
+func (b *Book) drop(ctx context.Context, id string) error {
+	if isID(id) {
+		return b.store.DropToken(ctx, id)
+	}
+	texts, err := b.store.TokenRecords(ctx)
+	if err != nil {
+		return err
+	}
+	for field := range texts {
+		if badID(field) == id {
+			return b.store.DropToken(ctx, field)
+		}
+	}
+	return nil // somebody else was faster
+}
+
+// infoTime returns a moment as answers have it.
+func infoTime(t time.Time) jobs.Time { return jobs.Time{Time: t} }

@@ -1,0 +1,119 @@
+package tokens
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/hashicorp/go-hclog"
+
+	"muster/api"
+	"muster/fleet"
+	"muster/jobs/queue"
+	"muster/server/web"
+)
+
+type (
+	makeInput struct {
+		web.Whose
+		Body api.TokenRequest
+	}
+	makeOutput struct{ Body api.TokenAnswer }
+	listInput  struct{ web.Asked }
+	listOutput struct{ Body api.TokenList }
+	nameInput  struct {
+		web.Whose
+		Name string `path:"name" doc:"name or id"`
+	}
+)
+
+// Routes makes, lists and removes tokens. An admin does so for everybody, others for themselves.
+type Routes struct {
+	Book *Book
+	Log  hclog.Logger
+}
+
+// Routes registers the routes of the resource.
+func (s Routes) Routes(api huma.API) {
+	add := web.Post("/v1/tokens", "Make a token")
+	add.DefaultStatus = http.StatusCreated
+	huma.Register(api, add, s.add)
+	huma.Register(api, web.Get("/v1/tokens", "List tokens"), s.list)
+	huma.Register(api, web.Delete("/v1/tokens/{name}", "Remove a token"), s.remove)
+}
+
+// wishOf returns the token that a caller asks for, or all mistakes.
+func wishOf(who web.Caller, b api.TokenRequest) (wish, []error) {
+	w := wish{name: b.Name, owner: cmp.Or(b.Owner, who.Name), maker: who.Name, until: who.Until}
+	wrong := web.Mistakes("body.name", fleet.CheckName(b.Name))
+	if b.Owner != "" {
+		wrong = append(wrong, web.Mistakes("body.owner", checkOwner(b.Owner))...)
+	}
+	life, err := parseLife(b.Life)
+	w.life = life
+	return w, append(wrong, web.Mistakes("body.life", err)...)
+}
+
+func (s Routes) add(ctx context.Context, in *makeInput) (*makeOutput, error) {
+	who := in.Caller()
+	w, wrong := wishOf(who, in.Body)
+	if len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
+	}
+	if w.owner != who.Name && !who.Admin {
+		return nil, huma.Error403Forbidden(fmt.Sprintf("you are %s, so you can make tokens of %s only; "+
+			"root and the user of the server make those of others, over the server's socket", who.Name,
+			who.Name))
+	}
+	r, token, err := s.Book.make(ctx, w)
+	switch {
+	case errors.Is(err, errKeyless):
+		return nil, huma.Error409Conflict(err.Error())
+	case err != nil:
+		return nil, web.Problem(err)
+	}
+	in.Note(s.Log, "token created", "id", r.ID, "name", r.Name, "owner", r.Owner, "expires", r.Expires)
+	return &makeOutput{api.TokenAnswer{ID: r.ID, Name: r.Name, Owner: r.Owner, Expires: r.Expires,
+		Token: token}}, nil
+}
+
+func (s Routes) list(ctx context.Context, in *listInput) (*listOutput, error) {
+	all, err := s.Book.list(ctx)
+	if err != nil {
+		return nil, web.Problem(err)
+	}
+	who := in.Caller()
+	out := &listOutput{api.TokenList{Tokens: make([]api.TokenInfo, 0, len(all))}}
+	for _, t := range all {
+		if !who.Admin && t.Owner != who.Name {
+			continue
+		}
+		out.Body.Tokens = append(out.Body.Tokens, api.TokenInfo{ID: t.ID, Name: t.Name, Owner: t.Owner,
+			Maker: t.Maker, Created: t.Created, Expires: t.Expires, Used: infoTime(t.Used),
+			Wrong: t.Wrong})
+	}
+	return out, nil
+}
+
+func (s Routes) remove(ctx context.Context, in *nameInput) (*struct{}, error) {
+	who := in.Caller()
+	owner := who.Name
+	if who.Admin {
+		owner = ""
+	}
+	r, err := s.Book.remove(ctx, owner, in.Name)
+	switch {
+	case errors.Is(err, queue.ErrNotFound):
+		return nil, huma.Error404NotFound(fmt.Sprintf("there is no token %q; `muster token ls` "+
+			"lists them", web.Clip(in.Name)))
+	case errors.Is(err, errAmbiguous):
+		return nil, huma.Error409Conflict(err.Error())
+	case err != nil:
+		return nil, web.Problem(err)
+	}
+	in.Note(s.Log, "token removed", "id", r.ID, "name", r.Name, "owner", r.Owner)
+	return nil, nil
+}
