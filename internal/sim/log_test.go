@@ -22,8 +22,9 @@ func (l log) Warn(text string, args ...any)  { l.attempt(text, args) }
 
 // Error is for what must never happen.
 func (l log) Error(text string, args ...any) {
-	l.c.comes(&visit{name: l.c.name + " errs", do: func() {
-		l.c.then(func() { l.c.broken("worker %s: %s %v", l.c.name, text, args) })
+	said := fmt.Sprint(text, " ", args)
+	l.c.comes(&visit{name: l.c.name + " errs " + said, do: func() {
+		l.c.then(func() { l.c.broken("worker %s: %s", l.c.name, said) })
 	}})
 }
 

@@ -197,13 +197,18 @@ func (h *host) obeys(e *entry) {
 	if j := h.redis.zone.Jobs[e.job]; j != nil && j.State == jobs.Ended {
 		h.suspect("I13", "%s: step %d of %s begins, and it has ended %s", h.name, e.step, e.job, j.End.Outcome)
 	}
-	if s.halted > s.lifted && e.asked > s.haltedAt {
-		h.suspect("I13", "%s: step %d of %s begins, taken %s after a halt that stands", h.name, e.step, e.job,
-			e.asked-s.haltedAt)
+	// A worker whose answer was lost hears of its attempt when it asks again, perhaps after the order.
+	taken, known := h.redis.taken[e.token]
+	if !known {
+		taken = e.asked
 	}
-	if at, ok := s.paused[e.job.Task()]; ok && e.asked > at && !e.goes {
+	if s.halted > s.lifted && taken > s.haltedAt {
+		h.suspect("I13", "%s: step %d of %s begins, taken %s after a halt that stands", h.name, e.step, e.job,
+			taken-s.haltedAt)
+	}
+	if at, ok := s.paused[e.job.Task()]; ok && taken > at && !e.goes {
 		h.suspect("I13", "%s: step %d of %s begins, taken %s after its task was paused", h.name, e.step, e.job,
-			e.asked-at)
+			taken-at)
 	}
 }
 

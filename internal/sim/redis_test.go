@@ -23,6 +23,8 @@ type server struct {
 	halted  time.Duration          // since when; 0: it is not
 	agreed  agreement              // what it knows of windows
 
+	taken map[jobs.Token]time.Duration // when each attempt was given
+
 	lost   losses
 	unseen bool // its clock has jumped, and nobody has seen that yet
 	limits limited
@@ -49,6 +51,7 @@ func (l losses) forgot(token jobs.Token) bool {
 
 func newServer(w *world) *server {
 	return &server{world: w, zone: model.New(), up: true, run: 1, events: map[string]int{},
+		taken: map[jobs.Token]time.Duration{},
 		lost: losses{map[jobs.Token]bool{}, nil, map[jobs.Token]bool{}, map[jobs.Token]bool{},
 			map[jobs.Token]bool{}},
 		limits: limited{map[string]map[jobs.ID]time.Duration{}, map[string][]limitAt{}}}
@@ -72,8 +75,12 @@ func (s *server) carry(f call) any {
 	}
 	for _, e := range s.zone.Events {
 		s.events[e.Name]++
-		if e.Name == "take" && s.unseen {
-			s.lost.blind[s.zone.Jobs[jobs.ID(e.Object)].Token] = true
+		if e.Name == "take" {
+			token := s.zone.Jobs[jobs.ID(e.Object)].Token
+			s.taken[token] = s.now
+			if s.unseen {
+				s.lost.blind[token] = true
+			}
 		}
 		if s.loses != nil && (e.Name == "take" || e.Name == "end" || e.Name == "step" || e.Name == "commit") {
 			lose := s.loses
