@@ -120,6 +120,7 @@ func (s *Server) register(api huma.API) {
 		orders.FsckRoutes{Examine: s.queue.Care.Fsck, Zones: s.queue.Conn, Log: s.log},
 		tokens.Routes{Book: s.site.tokens, Log: s.log},
 		auditlog.Routes{Watch: s.watch(), Logger: s.log},
+		whoRoutes{},
 		s.health(),
 		state.Scraper{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
 			Trouble: &s.trouble, Streams: s.streams, Meters: s.meters, Audit: s.watch()},

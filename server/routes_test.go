@@ -67,7 +67,7 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/audit": "get", "/v1/audit/state": "get", "/v1/audit/export": "get", "/v1/audit/growth": "get",
 		"/v1/audit/entries/{seq}": "get", "/v1/audit/entries/{seq}/proof": "get", "/v1/audit/erase": "post",
 		"/v1/tokens": "get post", "/v1/tokens/{name}": "delete",
-		"/v1/health": "get", "/metrics": "get",
+		"/v1/whoami": "get", "/v1/health": "get", "/metrics": "get",
 		"/v1/tasks/{task}/pause": "post", "/v1/tasks/{task}/resume": "post", "/v1/tasks/{task}/retry": "post",
 		"/v1/tasks/{task}/rollout/stop": "post", "/v1/tasks/{task}/rollout/next": "post", "/v1/rollouts": "get",
 		"/v1/tasks/{task}/gates/open": "post", "/v1/tasks/{task}/gates/refuse": "post", "/v1/gates": "get",

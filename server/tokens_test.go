@@ -123,6 +123,29 @@ func TestATokenHasNoPowerOverThoseOfOthers(t *testing.T) {
 	}
 }
 
+// A caller learns who the server takes it for, and what proves that.
+func TestACallerLearnsWhoItIs(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	token := w.token("bob")
+	for name, c := range map[string]struct {
+		header http.Header
+		want   api.Whoami
+	}{
+		"socket": {nil, api.Whoami{Principal: localName(t), Proof: "socket", Admin: true}},
+		"token":  {bearing(token), api.Whoami{Principal: "user:bob", Proof: "token", Token: strings.Split(token, "_")[1]}},
+	} {
+		_, text := w.raw("GET", "/v1/whoami", nil, c.header)
+		var got api.Whoami
+		if err := json.Unmarshal(text, &got); err != nil || got.Expires.IsZero() != (name == "socket") {
+			t.Errorf("%s: %v, %s", name, err, text)
+		}
+		if got.Expires = c.want.Expires; got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
 // Several owners may have a token of one name: who removes one names it by its id.
 func TestANameOfTwoTokensRemovesNone(t *testing.T) {
 	t.Parallel()

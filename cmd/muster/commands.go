@@ -23,7 +23,7 @@ func clientCommands() []*cobra.Command {
 		hosts.NewHosts(), ops.NewNodes(), ops.NewQueue(), hosts.NewGroup(), hosts.NewLimits(),
 		times.NewWindows(), ops.NewRestore(),
 		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
-		audits.NewAudit(), ops.NewToken(), newInit(), newACL(),
+		audits.NewAudit(), ops.NewWhoami(), ops.NewToken(), newInit(), newACL(),
 		tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck()}
 	for _, c := range work {
 		c.GroupID = "work"

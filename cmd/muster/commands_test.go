@@ -110,6 +110,9 @@ GET /v1/tokens
 POST /v1/tokens
 {"name": "laptop", "token": "mst_4x7hqk3a754z_s3cret"}
 
+GET /v1/whoami
+{"principal": "user:bob", "proof": "token", "token": "4x7hqk3a754z", "expires": "2027-02-19T10:00:00.000Z", "admin": false}
+
 GET /v1/health
 {"status": "ok", "version": "v1", "redis": "ok", "inventory": "abc", "hosts": 300}
 `
@@ -214,6 +217,7 @@ func TestCommandsShowTables(t *testing.T) {
 			"4x7hqk3a754z  laptop  user:alice  2026-11-21 10:00:00Z  2027-02-19 10:00:00Z  -\n",
 		"token create laptop":             "mst_4x7hqk3a754z_s3cret\n",
 		"token rm laptop":                 "token laptop removed\n",
+		"whoami":                          "user:bob, by token 4x7hqk3a754z, until 2027-02-19 10:00:00Z\n",
 		"health":                          "status     ok\nversion    v1\nredis      ok\ninventory  abc\nhosts      300\n",
 		"logs " + apitest.AJob:            "hello\x1b[2J\xff\n", // unchanged in a pipe
 		"logs --raw " + apitest.AJob:      "hello\x1b[2J\xff\n",
@@ -251,6 +255,7 @@ func TestCommandsShowJSON(t *testing.T) {
 		"token ls":                          "[id name",
 		"token create laptop":               "{id name",
 		"token rm laptop":                   "{removed",
+		"whoami":                            "{principal proof",
 		"health":                            "{status redis",
 		"logs " + apitest.AJob:              "{job bytes output",
 		"logs " + apitest.ATask + ":mute":   "{job bytes output",

@@ -160,16 +160,12 @@ const proofClaimed = "claimed"
 
 // personOf returns who sends a request, as the guard has found out.
 func personOf(c web.Caller, r *http.Request) person {
-	p := person{name: c.Name, from: r.RemoteAddr}
+	p := person{name: c.Name, from: r.RemoteAddr, proof: c.Proof()}
 	if c.Local {
 		p.from = "unix socket"
 	}
-	switch {
-	case c.Name == "":
-	case c.Local:
-		p.proof = "socket"
-	default:
-		p.proof = "token " + c.Token
+	if c.Token != "" {
+		p.proof += " " + c.Token
 	}
 	return p
 }

@@ -24,6 +24,17 @@ type Caller struct {
 	Claims bool      // may say another name
 }
 
+// Proof returns the word for what proves the name: socket or token; empty: nothing does.
+func (c Caller) Proof() string {
+	switch {
+	case c.Name == "":
+		return ""
+	case c.Local:
+		return "socket"
+	}
+	return "token"
+}
+
 // Trusted reports whether the caller may read more than the one word of our health.
 func (c Caller) Trusted() bool { return c.Name != "" }
 

@@ -1,0 +1,12 @@
+package api
+
+import "muster/jobs"
+
+// Whoami is the answer of GET /v1/whoami: who the server takes the caller for, and why.
+type Whoami struct {
+	Principal string    `json:"principal"`         // such as os:alice or user:bob
+	Proof     string    `json:"proof"`             // socket or token
+	Token     string    `json:"token,omitempty"`   // id of the token
+	Expires   jobs.Time `json:"expires,omitempty"` // when that ends; null: never
+	Admin     bool      `json:"admin"`             // makes and removes tokens of others
+}

@@ -1,0 +1,43 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"muster/api"
+	"muster/cli"
+)
+
+// NewWhoami makes the command whoami.
+func NewWhoami() *cobra.Command {
+	return cli.Command(&cobra.Command{
+		Use:   "whoami",
+		Short: "Show who the server takes you for, and what proves it",
+		Long: `whoami asks the server who you are: os:alice, a user of its machine, by its unix
+socket, or the owner of the token in MUSTER_TOKEN. History and the audit log have that
+name.
+
+Exit codes: 0 it knows you, 1 it does not, 3 the server does not answer.`,
+		Example:           "  muster whoami\n  muster whoami -o json",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}, func(ctx context.Context, s *cli.Session, _ []string) error {
+		var w api.Whoami
+		if err := s.Get(ctx, "/v1/whoami", nil, &w); err != nil {
+			return err
+		}
+		if s.JSON {
+			return s.WriteJSON(w)
+		}
+		text := cli.Cell(w.Principal) + ", by " + cli.Cell(w.Proof)
+		if w.Token != "" {
+			text += fmt.Sprintf(" %s, until %s", cli.Cell(w.Token), cli.Moment(w.Expires))
+		}
+		if w.Admin {
+			text += ", an admin"
+		}
+		return s.Write(text + "\n")
+	})
+}
