@@ -222,3 +222,48 @@ func TestTheErrorListsEveryLostName(t *testing.T) {
 		}
 	}
 }
+
+func TestARuleKeepsTheHostsThatThereAre(t *testing.T) {
+	t.Parallel()
+	inv := small(t)
+	for _, c := range []struct {
+		selector   string
+		want, lost string
+	}{
+		{"fw001", "fw001", ""},
+		{"fw001,gone1,gone[2-3]", "fw001", "gone[1-3]"},
+		{"gone*", "", "gone*"},
+		{"fw001!gone1", "fw001", "gone1"},
+		{"nothing=here", "", ""},
+		{"fw001&{nothing=here}", "", ""},
+	} {
+		sel, err := fleet.ParseSelector(c.selector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		picked, lost, err := inv.Known(sel)
+		if err != nil {
+			t.Errorf("%q: %v", c.selector, err)
+		}
+		var names []string
+		for i := range picked {
+			names = append(names, inv.Hosts()[i].Name)
+		}
+		if got := strings.Join(names, ","); got != c.want || fleet.Fold(lost) != c.lost {
+			t.Errorf("%q picks %q and has lost %q, want %q and %q", c.selector, got, lost, c.want, c.lost)
+		}
+	}
+	for _, text := range []string{"role=fw,!fw001", "task:0wcy7y2fb2"} {
+		sel, err := fleet.ParseSelector(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if picked, _, err := inv.Known(sel); err == nil {
+			t.Errorf("%q has no error", text)
+		} else {
+			for i := range picked {
+				t.Errorf("%q picks host %d in spite of %v", text, i, err)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -26,7 +27,6 @@ type term struct {
 
 // operand is an expression that stands for some hosts.
 type operand interface {
-	// mark adds these hosts to a set. Names that no host has are noted in the search.
 	// mark adds these hosts to a set. It records in the search the names that no host has.
 	mark(s *search, into hostSet) error
 	// cost returns how often mark looks at every host.
@@ -74,6 +74,14 @@ func (v *Inventory) Select(sel Selector) ([]Host, error) {
 		return nil, err
 	}
 	return v.hostsIn(chosen), nil
+}
+
+// Known is Select for rules that outlive hosts: it yields the indexes in Hosts of those that the
+// selector picks, also if it picks none, and returns the names that no host has.
+func (v *Inventory) Known(sel Selector) (picked iter.Seq[int], lost []string, err error) {
+	s := &search{inventory: v, earlier: sel.found}
+	chosen, err := s.join(sel.terms)
+	return chosen.all(), s.lost.many, err
 }
 
 // Drained is the label of hosts that get no work. Pick includes them only if the selector
@@ -198,25 +206,16 @@ type Lost struct {
 
 // NamesHost reports whether a selector contains a name, literally or in a range.
 func (sel Selector) NamesHost(name string) bool {
+	found := false
 	for _, o := range flat(sel.terms) {
 		switch o := o.(type) {
-		case plainName:
-			if string(o) == name {
-				return true
-			}
-		case ansibleGroup:
-			if string(o) == name {
-				return true
-			}
+		case plainName, ansibleGroup:
+			found = found || fmt.Sprint(o) == name
 		case pattern:
-			found := false
 			o.each(func(one []byte) { found = found || string(one) == name })
-			if found {
-				return true
-			}
 		}
 	}
-	return false
+	return found
 }
 
 // lostNames collects the names in a selector that no host has.
