@@ -31,6 +31,7 @@ var floors = map[string]int{
 	"internal/files":             0,
 	"internal/proc":              0,
 	"internal/socket":            1,
+	"access":                     2,
 	"internal/seal":              0,
 	"internal/serverkey":         1,
 	"windows":                    0,
