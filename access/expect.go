@@ -127,6 +127,7 @@ func checkWant(text string) error {
 // Failure is an expectation that does not hold.
 type Failure struct {
 	Expectation
+	Index int    // in the list of expectations
 	Words string // what holds instead, and why
 }
 
@@ -134,12 +135,12 @@ type Failure struct {
 // holds, because a mistyped name would make a refusal look right.
 func Test(r *Rights, list []Expectation) []Failure {
 	var failures []Failure
-	for _, e := range list {
+	for i, e := range list {
 		switch answer := r.Explain(e.Who, e.Act, e.Host); {
 		case e.Host != "" && !r.known(e.Host):
-			failures = append(failures, Failure{e, "the inventory has no host " + e.Host})
+			failures = append(failures, Failure{e, i, "the inventory has no host " + e.Host})
 		case answer.Allowed != e.Allow:
-			failures = append(failures, Failure{e, answer.Words})
+			failures = append(failures, Failure{e, i, answer.Words})
 		}
 	}
 	return failures

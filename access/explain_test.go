@@ -110,7 +110,7 @@ func TestExpectationsThatDoNotHoldAreNamed(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("%q failed, want %q", got, want)
 	}
-	if f := failures[0]; f.File != "want.yaml" || f.Line != 5 ||
+	if f := failures[0]; f.File != "want.yaml" || f.Line != 5 || f.Index != 3 ||
 		!strings.HasPrefix(f.Words, "os:bob may not admin: no grant") {
 		t.Errorf("%+v", f)
 	}

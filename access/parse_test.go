@@ -3,6 +3,7 @@ package access_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -198,6 +199,51 @@ who:
 	if doubts := policy(t, house).Doubts(); len(doubts) != 1 || doubts[0].Line != 21 {
 		t.Errorf("%v, want one of the author on some hosts", doubts)
 	}
+}
+
+// The file and the table on the page are read as a person would copy them.
+func TestTheFileOnThePageIsOne(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/ACCESS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	between := func(begin string) string {
+		_, rest, found := strings.Cut(string(page), begin)
+		text, _, closed := strings.Cut(rest, "```")
+		if !found || !closed {
+			t.Fatalf("the page has no %q", begin)
+		}
+		return text
+	}
+	p := policy(t, between("```yaml\n"))
+	list, err := access.ParseExpectations(fleet.Source{Name: "page", Data: []byte(between("CI\n\n```\n"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Doubts()) > 0 || len(list) < 3 {
+		t.Errorf("doubts %v, %d expectations", p.Doubts(), len(list))
+	}
+	for _, f := range access.Test(p.Over(inventory(t)), list) {
+		t.Errorf("%s: %s", f.Expectation, f.Words)
+	}
+	for _, role := range access.Roles() {
+		want := fmt.Sprintf("| `%s` | %s |", role, strings.Join(words(access.RoleVerbs(role)), ", "))
+		if role == "admin" {
+			want = "| `admin` | all |"
+		}
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+}
+
+func words(verbs []access.Verb) []string {
+	var list []string
+	for _, v := range verbs {
+		list = append(list, string(v))
+	}
+	return list
 }
 
 func FuzzParse(f *testing.F) {

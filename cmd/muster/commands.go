@@ -8,6 +8,7 @@ import (
 	"muster/cli/hosts"
 	"muster/cli/ops"
 	"muster/cli/orders"
+	"muster/cli/rights"
 	"muster/cli/tasks"
 	"muster/cli/times"
 )
@@ -23,7 +24,8 @@ func clientCommands() []*cobra.Command {
 		hosts.NewHosts(), ops.NewNodes(), ops.NewQueue(), hosts.NewGroup(), hosts.NewLimits(),
 		times.NewWindows(), ops.NewRestore(),
 		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
-		audits.NewAudit(), ops.NewWhoami(), ops.NewToken(), newInit(), newACL(),
+		audits.NewAudit(), ops.NewWhoami(), rights.NewAccess(), ops.NewToken(), newInit(),
+		newACL(),
 		tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck()}
 	for _, c := range work {
 		c.GroupID = "work"

@@ -94,6 +94,7 @@ var floors = map[string]int{
 	"internal/rehearse":          6,
 	"cli":                        3,
 	"cli/audits":                 6,
+	"cli/rights":                 11,
 	"cli/watch":                  4,
 	"cli/complete":               4,
 	"cli/submit":                 5,
