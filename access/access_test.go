@@ -1,8 +1,10 @@
 package access_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"muster/access"
@@ -340,6 +342,50 @@ func TestARefusalNamesTheNumberAndThreeHosts(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.hosts, got, c.want)
+		}
+	}
+}
+
+func TestManyMayAskAtOnce(t *testing.T) {
+	t.Parallel()
+	r := policy(t, house).Over(inventory(t))
+	var wait sync.WaitGroup
+	for n := range 8 {
+		wait.Go(func() {
+			scope, err := access.NewScope(access.Grant{Verbs: access.Verbs(), Hosts: []string{"role=fw", "fw*"}[n%2]})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, c := range may {
+				who := access.Who{Principal: c.who, Groups: c.groups}
+				if got := r.Allows(who, act(c.act), c.host); got != c.want {
+					t.Errorf("%s %s on %q: %v, want %v", c.who, c.act, c.host, got, c.want)
+				}
+				who.Scope = scope
+				limited := c.want && strings.HasPrefix(c.host, "fw") && !strings.HasPrefix(c.act, "aud") &&
+					!strings.HasPrefix(c.act, "aut")
+				if got := r.Allows(who, act(c.act), c.host); got != limited {
+					t.Errorf("%s %s on %q with a scope: %v, want %v", c.who, c.act, c.host, got, limited)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func TestRightsOutliveManyScopes(t *testing.T) {
+	t.Parallel()
+	r := policy(t, house).Over(inventory(t))
+	for i := range 5000 {
+		scope, err := access.NewScope(access.Grant{Verbs: []access.Verb{access.See},
+			Hosts: fmt.Sprintf("fw001,gone%d", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		who := access.Who{Principal: "os:alice", Scope: scope}
+		if !r.Allows(who, act("see"), "fw001") || r.Allows(who, act("see"), "fw002") {
+			t.Fatalf("scope %d is not kept", i)
 		}
 	}
 }
