@@ -293,7 +293,10 @@ func (w *world) accident(kind fault) func() {
 				d = -d
 			}
 			s.offset += d
-			s.unseen = d > time.Minute // less is none to anybody, and no lock ends when it goes back
+			s.unseen = d > time.Minute // no lock ends when it goes back
+			if d > 0 && !s.unseen {
+				s.lost.early = append(s.lost.early, w.now)
+			}
 			w.say("redis: its clock jumps by %s", d)
 		}
 	}

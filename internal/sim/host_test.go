@@ -88,6 +88,8 @@ func (h *host) alone(other, e *entry) string {
 		return "I1 beside a go that was forgotten"
 	case s.lost.blind[e.token]:
 		return "I1 before a jump of the clock was seen"
+	case slices.ContainsFunc(s.lost.early, func(at time.Duration) bool { return at >= other.from && at <= h.now }):
+		return "I1 across a jump of the clock of less than a minute"
 	}
 	return "I1"
 }
@@ -164,6 +166,8 @@ var excuses = map[string][]fault{
 	// Locks end at once when the clock jumps ahead, and a master or child that was started
 	// just then knows no other time: it may take what runs, until somebody older calls.
 	"I1 before a jump of the clock was seen": {clockJump},
+	// Locks end by the clock of Redis. A jump of less than a minute is none to anybody, and ends them early.
+	"I1 across a jump of the clock of less than a minute": {clockJump},
 	// A job whose end was forgotten counts as lost and may go on, beside the one of
 	// its group that came after it.
 	"I2":               {flushed, tailLost, failover},

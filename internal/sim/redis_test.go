@@ -37,6 +37,7 @@ type losses struct {
 	flushed   map[jobs.Token]bool // all, in a FLUSHALL
 	behind    map[jobs.Token]bool // how far it was
 	blind     map[jobs.Token]bool // taken between a jump of its clock and the freeze behind it
+	early     []time.Duration     // when its clock jumped ahead, by less than anybody notices
 }
 
 // A span is of tokens: those after from, up to to.
@@ -53,7 +54,7 @@ func newServer(w *world) *server {
 	return &server{world: w, zone: model.New(), up: true, run: 1, events: map[string]int{},
 		taken: map[jobs.Token]time.Duration{},
 		lost: losses{map[jobs.Token]bool{}, nil, map[jobs.Token]bool{}, map[jobs.Token]bool{},
-			map[jobs.Token]bool{}},
+			map[jobs.Token]bool{}, nil},
 		limits: limited{map[string]map[jobs.ID]time.Duration{}, map[string][]limitAt{}}}
 }
 
