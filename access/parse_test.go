@@ -296,3 +296,16 @@ func sound(t *testing.T, data []byte, err error) {
 		}
 	}
 }
+
+// The example that people copy has no mistake, and no doubt.
+func TestTheExampleHolds(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../etc/examples/access.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := access.Parse(fleet.Source{Name: "access.yaml", Data: data})
+	if err != nil || len(p.Doubts()) > 0 || !p.Anything(access.Who{Principal: "user:ci"}) {
+		t.Errorf("%v, %v", err, p.Doubts())
+	}
+}

@@ -26,13 +26,16 @@ type Submit struct {
 	Timed
 }
 
-// Manner says in which mode a runbook runs.
+// Manner says in which mode a runbook runs, and on how many of the hosts.
 type Manner struct {
 	// Only makes it a dry run on the hosts: it runs the checks before the first change, or also shows
 	// what would change.
 	Only string `json:"only,omitempty" enum:"check,diff"`
 	// Disruptive makes the task disruptive whatever its runbook says; nothing makes it less so.
 	Disruptive bool `json:"disruptive,omitempty"`
+	// AllowedOnly leaves out hosts on which the caller may not run this; otherwise one of them is
+	// enough to refuse the task.
+	AllowedOnly bool `json:"allowed_only,omitempty"`
 }
 
 // Timed holds the rules of a submit about windows and freezes.

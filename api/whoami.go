@@ -8,5 +8,7 @@ type Whoami struct {
 	Proof     string    `json:"proof"`             // socket or token
 	Token     string    `json:"token,omitempty"`   // id of the token
 	Expires   jobs.Time `json:"expires,omitempty"` // when that ends; null: never
-	Admin     bool      `json:"admin"`             // makes and removes tokens of others
+	Groups    []string  `json:"groups"`            // such as os-group:ops
+	Verbs     []string  `json:"verbs"`             // all that the caller may do somewhere
+	Admin     bool      `json:"admin"`             // may do everything: makes tokens of others, too
 }

@@ -83,9 +83,8 @@ func (e *Refusal) Error() string {
 }
 
 func (e *Refusal) hint() string {
-	denied := e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
 	switch {
-	case !denied:
+	case e.Status != http.StatusUnauthorized: // a refused right says itself what is missing
 		return ""
 	case e.token:
 		return "the token in MUSTER_TOKEN is not accepted for this"

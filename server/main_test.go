@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
+	"muster/access"
 	"muster/api"
 	"muster/fleet"
 	"muster/history"
@@ -87,6 +89,31 @@ func keyed(first byte) func() (serverkey.Keys, error) {
 	return func() (serverkey.Keys, error) {
 		return serverkey.Parse([]byte(serverkey.File("testworld", [serverkey.Size]byte{first})))
 	}
+}
+
+// policyOf returns the reader of a policy; empty: the usual users of tests may do everything.
+func policyOf(t testing.TB, text string) func() (*access.Policy, error) {
+	t.Helper()
+	if text == "" {
+		own, err := user.Current()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = "who:\n"
+		for _, who := range []string{"os:root", "os:" + own.Username, "os:61234", "user:61234", "user:carol", "user:dave"} {
+			if !strings.Contains(text, who+",") {
+				text += "  - {principal: " + who + ", roles: [admin]}\n"
+			}
+		}
+		for _, who := range []string{"alice", "bob", "ops"} {
+			text += "  - {principal: user:" + who + ", roles: [operator]}\n"
+		}
+	}
+	p, err := access.Parse(fleet.Source{Name: "access.yaml", Data: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() (*access.Policy, error) { return p, nil }
 }
 
 // token makes a token of a user who has no other proof, over the socket.
@@ -160,6 +187,7 @@ func start(t testing.TB, with setup) *world {
 	}
 	deps := server.Deps{Queue: stores(fake), Catalog: catalog, Inventory: with.source, Durable: with.durable,
 		Log: hclog.New(&hclog.LoggerOptions{Output: w.log, Level: hclog.Debug}), ServerKeys: keyed(1)}
+	deps.Policy = policyOf(t, "")
 	if with.more != nil {
 		with.more(&deps)
 	}

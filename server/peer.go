@@ -20,8 +20,8 @@ type peerUser func() (peer, error)
 
 // peer is a user of this machine.
 type peer struct {
-	name  string // os:NAME
-	admin bool   // root, or the user of this server
+	name   string   // os:NAME
+	groups []string // os-group:NAME
 }
 
 // withPeer keeps who has connected, which the kernel says.
@@ -42,18 +42,28 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 		if err := mayUse(p, c.LocalAddr().String()); err != nil {
 			return peer{}, err
 		}
-		name := p.User(func(s string) bool { return fleet.CheckName(s) == nil })
-		return peer{web.OSPrefix + name, isAdmin(p)}, nil
+		return newPeer(p), nil
 	})))
 }
 
-// isAdmin reports whether a user is root or the user of this server.
-func isAdmin(p socket.Peer) bool { return p.UID == 0 || p.UID == os.Geteuid() }
+func newPeer(p socket.Peer) peer {
+	out := peer{name: web.OSPrefix + p.User(plainName)}
+	for _, group := range p.Groups(plainName) {
+		out.groups = append(out.groups, "os-group:"+group)
+	}
+	return out
+}
+
+// plainName reports whether a name of the machine can be one of muster's.
+func plainName(s string) bool { return fleet.CheckName(s) == nil }
+
+// ownUser reports whether a user is root or the user of this server.
+func ownUser(p socket.Peer) bool { return p.UID == 0 || p.UID == os.Geteuid() }
 
 // mayUse keeps those out who reach the socket only because it has the group of root, which a
 // server has that root started: that nobody named a group lets nobody in.
 func mayUse(p socket.Peer, path string) error {
-	if isAdmin(p) {
+	if ownUser(p) {
 		return nil
 	}
 	group, err := socket.Group(path)
@@ -81,5 +91,5 @@ func localCaller(r *http.Request, user peerUser, claims bool) (web.Caller, error
 	if err != nil {
 		return web.Caller{}, err
 	}
-	return web.Caller{Name: p.name, Local: true, Admin: p.admin, Claims: claims}, nil
+	return web.Caller{Name: p.name, Groups: p.groups, Local: true, Claims: claims}, nil
 }

@@ -20,6 +20,7 @@ import (
 	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/orders"
+	"muster/server/rights"
 	"muster/server/schedules"
 	"muster/server/scribe"
 	"muster/server/state"
@@ -44,7 +45,8 @@ func (s *Server) routes() (http.Handler, error) {
 	c.Security = []map[string][]string{{"token": {}}, {}}
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[jobs.Time](), reflect.TypeFor[instant]())
 	api := humago.New(mux, c)
-	api.UseMiddleware(scribe.Hook{Scribe: s.audit.Scribe}.Middleware)
+	hook := scribe.Hook{Scribe: s.audit.Scribe}
+	api.UseMiddleware(s.gate(hook).Middleware, hook.Middleware)
 	s.register(api)
 
 	document, err := json.Marshal(api.OpenAPI())
@@ -57,6 +59,12 @@ func (s *Server) routes() (http.Handler, error) {
 		_, _ = w.Write(document)
 	})
 	return s.around(mux), nil
+}
+
+// gate returns the middleware that holds requests against the policy.
+func (s *Server) gate(hook scribe.Hook) rights.Gate {
+	return rights.Gate{Keeper: s.site.rights, Tasks: s.site.tasks,
+		Customer: rights.Customers(s.stock.Hosts), Unknown: s.look.Unknown, Refused: hook.Refused}
 }
 
 // instant describes jobs.Time in the document.
@@ -83,7 +91,8 @@ func (s *Server) register(api huma.API) {
 	groups := tasks.Groups{Said: s.queue.Read.Outputs, Stock: s.stock}
 	for _, one := range []interface{ Routes(huma.API) }{
 		submits,
-		tasks.TaskRoutes{Reads: reads, Find: find, Until: until, Why: why, Stock: s.stock},
+		tasks.TaskRoutes{Reads: reads, Find: find, Until: until, Why: why, Stock: s.stock,
+			Seen: s.site.tasks.Seen},
 		tasks.FollowRoutes{Reads: reads, Streams: s.streams, Find: find, Groups: groups, Why: why},
 		tasks.JobRoutes{Reads: reads, Find: find, Until: until, Why: why, Stock: s.stock,
 			Asks: s.queue.Orders.Asks, Log: s.log},
@@ -145,7 +154,8 @@ func stateOf(q Stores) state.Queue {
 // health returns the resource that says whether the server can work.
 func (s *Server) health() state.Health {
 	return state.Health{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
-		Trouble: &s.trouble, Agreed: s.agreed, Calendar: s.calendar, Audit: s.watch(), Who: s.who,
+		Trouble: &s.trouble, Agreed: s.agreed, Calendar: s.calendar,
+		Policy: s.site.rights.Complaint, Audit: s.watch(), Who: s.who,
 		Version: s.cfg.Version}
 }
 

@@ -14,15 +14,18 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"muster/access"
 	"muster/history"
 	"muster/internal/seal"
 	"muster/internal/serverkey"
+	"muster/internal/socket"
 	"muster/scripts"
 	"muster/server/auditlog"
 	"muster/server/calendar"
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/metrics"
+	"muster/server/rights"
 	"muster/server/scribe"
 	"muster/server/state"
 	"muster/server/stock"
@@ -47,6 +50,10 @@ type Deps struct {
 
 	// ServerKeys reads the key of servers; nil: there is none, and tokens prove nobody.
 	ServerKeys func() (serverkey.Keys, error)
+
+	// Policy reads who may do what: see rights.Needs; nil: only the user of this process and root
+	// may do anything.
+	Policy func() (*access.Policy, error)
 
 	// Audit has the audit log; without a ledger, for tests, there is none.
 	Audit auditlog.Log
@@ -100,10 +107,12 @@ type tending struct {
 	chainDuty *duties.Chains
 }
 
-// A site has the address at which a server listens, the tokens of those who call, and the phases of
-// its life.
+// A site has the address at which a server listens, the tokens and the rights of those who call,
+// and the phases of its life.
 type site struct {
 	tokens   *tokens.Book
+	rights   *rights.Keeper
+	tasks    *rights.Tasks
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
 	stopping chan struct{} // closed when it stops: waiting requests answer now
@@ -141,9 +150,28 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s.site.tokens = tokens.NewBook(d.Queue.Hub.Tokens, d.ServerKeys, s.clock)
 	s.catalog.Store(d.Catalog)
+	s.site.tasks = rights.NewTasks(rightsOn{d.Queue.Read.Tasks, d.Queue.Read.Jobs})
 	var err error
+	if s.site.rights, err = s.newRights(d.Policy); err != nil {
+		return nil, err
+	}
 	s.handler, err = s.routes()
 	return s, err
+}
+
+// rightsOn reads what a right on a task depends on.
+type rightsOn struct {
+	tasks.Tasks
+	stock.Jobs
+}
+
+func (s *Server) newRights(policy func() (*access.Policy, error)) (*rights.Keeper, error) {
+	if policy == nil {
+		own := access.Default(socket.Own(plainName))
+		policy = func() (*access.Policy, error) { return own, nil }
+	}
+	return rights.NewKeeper(rights.Needs{Policy: policy, Inventory: s.stock.Hosts, Log: s.log,
+		Changed: func() { s.audit.Scribe.Note(scribe.Own{Verb: "access.change"}) }})
 }
 
 // UseCatalog replaces the runbooks. Tasks keep the runbook they were made of.

@@ -23,9 +23,13 @@ func (s whoRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/whoami", "Show who you are, and what proves it"), s.whoami)
 }
 
-func (whoRoutes) whoami(_ context.Context, in *whoInput) (*whoOutput, error) {
+func (whoRoutes) whoami(ctx context.Context, in *whoInput) (*whoOutput, error) {
 	who := in.Caller()
 	w := api.Whoami{Principal: who.Name, Proof: who.Proof(), Token: who.Token,
-		Expires: jobs.Time{Time: who.Until}, Admin: who.Admin}
+		Expires: jobs.Time{Time: who.Until}, Groups: append([]string{}, who.Groups...),
+		Verbs: []string{}, Admin: who.Admin}
+	for _, verb := range web.ViewOf(ctx).Verbs() {
+		w.Verbs = append(w.Verbs, string(verb))
+	}
 	return &whoOutput{w}, nil
 }

@@ -24,10 +24,10 @@ own machine its unix socket needs none. A token acts in the name of its owner, a
 by itself: after 90 days, unless --expires says otherwise. The command line reads it
 from MUSTER_TOKEN.
 
-Everybody makes, sees and removes their own tokens. Root and the user of the server do so
-for others, over the server's socket: --owner user:bob is somebody who has no other proof
-than tokens, a person elsewhere or a program. The server keeps only a hash, so it shows a
-token once. It needs the key that muster init makes.`,
+Everybody makes, sees and removes their own tokens; admins do so for others: --owner
+user:bob is somebody who has no other proof than tokens, a person elsewhere or a program.
+A token may do what the access file grants its owner. The server keeps only a hash, so it
+shows a token once. It needs the key that muster init makes.`,
 		Example: `  muster token create laptop --owner user:alice     # as root, on the server's machine
   MUSTER_TOKEN=$(muster token create ci --owner user:ci --expires 365d)
   muster token ls
@@ -84,7 +84,7 @@ func newTokenList() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the tokens",
-		Long: `ls lists your tokens; for root and the user of the server, over the socket, those of all.
+		Long: `ls lists your tokens; for admins, those of all.
 USED is when a token was used last, within a minute.`,
 		Example:           "  muster token ls\n  muster token ls -o json",
 		Args:              cobra.NoArgs,

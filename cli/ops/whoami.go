@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,8 @@ func NewWhoami() *cobra.Command {
 		Short: "Show who the server takes you for, and what proves it",
 		Long: `whoami asks the server who you are: os:alice, a user of its machine, by its unix
 socket, or the owner of the token in MUSTER_TOKEN. History and the audit log have that
-name.
+name. The verbs are all that you may do on some host; docs/ACCESS.md has their meaning,
+and says how to find out where. The groups are those that grants can name.
 
 Exit codes: 0 it knows you, 1 it does not, 3 the server does not answer.`,
 		Example:           "  muster whoami\n  muster whoami -o json",
@@ -35,8 +37,16 @@ Exit codes: 0 it knows you, 1 it does not, 3 the server does not answer.`,
 		if w.Token != "" {
 			text += fmt.Sprintf(" %s, until %s", cli.Cell(w.Token), cli.Moment(w.Expires))
 		}
-		if w.Admin {
-			text += ", an admin"
+		switch {
+		case w.Admin:
+			text += "; an admin"
+		case len(w.Verbs) == 0:
+			text += "; may do nothing: no grant is for this name or its groups"
+		default:
+			text += "; may " + cli.Cell(strings.Join(w.Verbs, ", "))
+		}
+		for _, group := range w.Groups {
+			text += "\n  " + cli.Cell(group)
 		}
 		return s.Write(text + "\n")
 	})

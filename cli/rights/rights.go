@@ -29,7 +29,8 @@ which runbooks, on which hosts. explain names the grant that allows something, o
 missing; test holds the file against a table of expectations, for a CI; check lists its
 mistakes. All of them read files on this machine and connect to nothing.
 
-In this version no server reads such a file: it is checked only, and enforced nowhere.`,
+Servers follow the file /etc/muster/access.yaml, or that of server.access, and refuse
+what it does not allow. 'muster whoami' shows what a running server thinks of you.`,
 		Example: `  muster access check access.yaml
   muster access explain os:alice run firewall fw001 --file access.yaml
   muster access test expectations.yaml --file access.yaml --inventory fleet.yaml`,

@@ -48,10 +48,12 @@ func (f *RunFlags) AddTerms(c *cobra.Command) {
 		"'2026-12-01 02:00' (local), or +90m")
 	fl.StringVar(&f.expire, "expire", "",
 		"`time` that a due job waits for its start before it expires (default 8h)")
-	fl.BoolVar(&f.disruptive, "disruptive", false,
+	fl.BoolVar(&f.manner.Disruptive, "disruptive", false,
 		"one host of a redundancy group at a time, whatever the runbook says")
 	fl.BoolVar(&f.timed.SkipClosed, "skip-closed", false,
 		"leave out hosts for which no approved window is known, instead of refusing")
+	fl.BoolVar(&f.manner.AllowedOnly, "allowed-only", false,
+		"leave out hosts on which you may not run this, instead of refusing the task")
 	fl.StringVar(&f.priority, "priority", "", "high, normal or low: the task's `share` of a queue "+
 		"that is overloaded (default normal)")
 	fl.StringVar(&f.become, "become-password", "",
@@ -83,7 +85,8 @@ type RunFlags struct {
 	priority           string
 	Args, files        []string
 	watch              watchFlags
-	dry, disruptive    bool
+	dry                bool
+	manner             api.Manner
 	become             string
 	only               onlyFlags
 	rollout            rolloutFlags
@@ -187,10 +190,10 @@ func ShowPlan(s *cli.Screen, t api.Submitted) error {
 func (f RunFlags) Submit(runbook string, now time.Time,
 	read func(path string) ([]byte, error)) (api.Submit, error) {
 	b := api.Submit{ID: f.id, Runbook: runbook, Expire: f.expire, DryRun: f.dry,
-		Manner:     api.Manner{Only: f.only.what(), Disruptive: f.disruptive},
-		Supersedes: f.supersedes, Priority: f.priority,
+		Manner: f.manner, Supersedes: f.supersedes, Priority: f.priority,
 		Args: map[string]string{}, Files: map[string][]byte{},
 		Timed: f.timed}
+	b.Only = f.only.what()
 	var errs []error
 	note := func(err error) {
 		if err != nil {

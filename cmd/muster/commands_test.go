@@ -111,7 +111,8 @@ POST /v1/tokens
 {"name": "laptop", "token": "mst_4x7hqk3a754z_s3cret"}
 
 GET /v1/whoami
-{"principal": "user:bob", "proof": "token", "token": "4x7hqk3a754z", "expires": "2027-02-19T10:00:00.000Z", "admin": false}
+{"principal": "user:bob", "proof": "token", "token": "4x7hqk3a754z",
+	"expires": "2027-02-19T10:00:00.000Z", "groups": ["os-group:ops"], "verbs": ["see", "plan"], "admin": false}
 
 GET /v1/health
 {"status": "ok", "version": "v1", "redis": "ok", "inventory": "abc", "hosts": 300}
@@ -212,12 +213,13 @@ func TestCommandsShowTables(t *testing.T) {
 		"runbooks": "" +
 			"RUNBOOK  ARGUMENTS                    KIND        DESCRIPTION\n" +
 			"exec     cmd=TEXT [timeout=DURATION]  repeatable  Run a command\n",
-		"runbooks --no-headers":           "exec  cmd=TEXT [timeout=DURATION]  repeatable  Run a command\n",
+		"runbooks --no-headers": "exec  cmd=TEXT [timeout=DURATION]  repeatable  Run a command\n",
 		"token ls": "ID            TOKEN   OWNER       CREATED               EXPIRES               USED\n" +
 			"4x7hqk3a754z  laptop  user:alice  2026-11-21 10:00:00Z  2027-02-19 10:00:00Z  -\n",
-		"token create laptop":             "mst_4x7hqk3a754z_s3cret\n",
-		"token rm laptop":                 "token laptop removed\n",
-		"whoami":                          "user:bob, by token 4x7hqk3a754z, until 2027-02-19 10:00:00Z\n",
+		"token create laptop": "mst_4x7hqk3a754z_s3cret\n",
+		"token rm laptop":     "token laptop removed\n",
+		"whoami": "user:bob, by token 4x7hqk3a754z, until 2027-02-19 10:00:00Z; may see, plan\n" +
+			"  os-group:ops\n",
 		"health":                          "status     ok\nversion    v1\nredis      ok\ninventory  abc\nhosts      300\n",
 		"logs " + apitest.AJob:            "hello\x1b[2J\xff\n", // unchanged in a pipe
 		"logs --raw " + apitest.AJob:      "hello\x1b[2J\xff\n",

@@ -89,6 +89,9 @@ func (f *roleFlags) read() (settings.Settings, error) {
 		}
 	}
 	s, err := settings.Read(src)
+	if err == nil && f.as == keys.RoleServer {
+		err = s.CheckServer()
+	}
 	if err != nil {
 		return s, cli.Exit(cli.ExitUsage, err)
 	}

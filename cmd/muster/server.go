@@ -14,8 +14,10 @@ import (
 
 	"muster/cli"
 	"muster/cli/books"
+	"muster/fleet"
 	"muster/history"
 	"muster/internal/settings"
+	"muster/internal/socket"
 	"muster/internal/sources"
 	"muster/jobs/queue"
 	"muster/jobs/queue/keys"
@@ -99,7 +101,7 @@ func buildServer(s settings.Settings, q *queue.Conn, log hclog.Logger) (*server.
 	}
 	d := server.Deps{Queue: stores(q), Catalog: catalog, Log: log, Durable: q.Durable(),
 		Inventory: inventoryOf(s), SecretKeys: settings.KeysOf(s.Secrets.Key),
-		ServerKeys: settings.ServerKeys(s.Server.Key)}
+		ServerKeys: settings.ServerKeys(s.Server.Key), Policy: settings.Policy(s.Access(), ownName())}
 	if d.Inventory == nil {
 		log.Warn("no inventory is configured: this server publishes none, and knows only hosts of one " +
 			"that another server published; set inventory, or give --inventory FILE")
@@ -118,6 +120,11 @@ func buildServer(s settings.Settings, q *queue.Conn, log hclog.Logger) (*server.
 		return nil, err
 	}
 	return server.New(s.ServerConfig(cli.Version), d)
+}
+
+// ownName returns the user of this process, as policies name it.
+func ownName() string {
+	return socket.Own(func(name string) bool { return fleet.CheckName(name) == nil })
 }
 
 // inventoryOf returns the inventory in the settings; nil if they name none.

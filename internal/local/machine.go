@@ -57,8 +57,14 @@ func (m Machine) HistoryFile(nodeDir string) string {
 }
 
 // ServerKey returns the default file with the key of servers; empty: this user has no place for it.
-func (m Machine) ServerKey() string {
-	const file = "server.key"
+func (m Machine) ServerKey() string { return m.configured("server.key") }
+
+// AccessFile returns the default file that says who may do what; empty: this user has no place for
+// it.
+func (m Machine) AccessFile() string { return m.configured("access.yaml") }
+
+// configured returns the default place of a file of the configuration.
+func (m Machine) configured(file string) string {
 	switch {
 	case m.service():
 		return "/etc/muster/" + file

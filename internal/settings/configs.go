@@ -153,6 +153,14 @@ func (s Settings) Sources() sources.Config {
 	return c
 }
 
+// CheckServer reports every mistake in the files that servers alone read: nodes need not be able to
+// read them.
+func (s Settings) CheckServer() error {
+	_, key := ServerKeys(s.Server.Key)()
+	_, policy := Policy(s.Access(), "")()
+	return errors.Join(key, policy)
+}
+
 // Validate reports every mistake of all parts at once.
 func (s Settings) Validate() error {
 	errs := []error{s.Queue().Validate(), prefixed("ssh.", s.Remote().Validate()),
@@ -168,8 +176,7 @@ func (s Settings) Validate() error {
 	}
 	errs = append(errs, s.ServerConfig("").Validate(), s.Sources().Validate(),
 		s.HistoryConfig().Validate(), s.Past.Audit.validate())
-	_, err = ServerKeys(s.Server.Key)()
-	errs = append(errs, s.Secrets.validate(), err)
+	errs = append(errs, s.Secrets.validate())
 	if s.Blobs.Cache < 0 {
 		errs = append(errs, fmt.Errorf("blobs.cache = %d: want 0 bytes or more", s.Blobs.Cache))
 	}

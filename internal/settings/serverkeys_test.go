@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,12 +88,16 @@ func TestTheKeyOfServersHasAPlace(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "server.key")
 	replace(t, path, serverkey.File("i1234", [serverkey.Size]byte{1}), 0o440, time.Now())
-	_, err := read(Source{Flags: map[string]any{"server.key": path}}, here)
+	s, err := read(Source{Flags: map[string]any{"server.key": path}}, here)
+	if err != nil {
+		t.Errorf("nodes need not be able to read the key: %v", err)
+	}
+	err = s.CheckServer()
 	if err == nil || !strings.Contains(err.Error(), "server.key: "+path+" has mode 0440") {
 		t.Errorf("a key that others can read: %v", err)
 	}
-	_, err = read(Source{Flags: map[string]any{"server.key": filepath.Join(dir, "none")}}, here)
-	if err == nil || !strings.Contains(err.Error(), "server.key: ") {
+	s, err = read(Source{Flags: map[string]any{"server.key": filepath.Join(dir, "none")}}, here)
+	if err = errors.Join(err, s.CheckServer()); err == nil || !strings.Contains(err.Error(), "server.key: ") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	if got := (local.Machine{UID: 0}).ServerKey(); got != "/etc/muster/server.key" {

@@ -102,7 +102,10 @@ type Server struct {
 	Listen      string `mapstructure:"listen"`       // unix:/path, host:port, or both
 	SocketGroup string `mapstructure:"socket_group"` // who may use the socket beside our user
 	Key         string `mapstructure:"key"`          // file; empty: the default one, if it is there
+	Access      string `mapstructure:"access"`       // file; empty: the default one, if it is there
 	TLS         TLS    `mapstructure:"tls"`
+
+	AccessUsual bool `mapstructure:"-"` // Access is the default place
 }
 
 // TLS names the files of a certificate and its key, in PEM.
@@ -240,6 +243,7 @@ func defaults(m local.Machine) map[string]any {
 		"server.listen":                "unix:" + m.Sockets()[0],
 		"server.socket_group":          "",
 		"server.key":                   "",
+		"server.access":                "",
 		"server.tls.cert":              "",
 		"server.tls.key":               "",
 		"master.children":              16,
@@ -348,6 +352,9 @@ func read(s Source, m local.Machine) (Settings, error) {
 	}
 	if out.Server.Key == "" {
 		out.Server.Key = present(m.ServerKey())
+	}
+	if out.Server.Access == "" {
+		out.Server.Access, out.Server.AccessUsual = m.AccessFile(), true
 	}
 	if out.Past.Audit.Dir == "" {
 		out.Past.Audit.Dir = m.AuditDir(out.Node.Dir)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/user"
 	"strconv"
 	"strings"
@@ -52,6 +53,29 @@ func (p Peer) User(plain func(name string) bool) string {
 		return digits
 	}
 	return nameOf(u.Username, digits, plain)
+}
+
+// Own returns the name of the user of this process, as User gives those of peers.
+func Own(plain func(name string) bool) string { return Peer{UID: os.Geteuid()}.User(plain) }
+
+// Groups returns the names of the user's groups, as the machine's lists have them. Those that have
+// no name, or one in which plain says no, are left out.
+func (p Peer) Groups(plain func(name string) bool) []string {
+	u, err := user.LookupId(strconv.Itoa(p.UID))
+	if err != nil {
+		return nil
+	}
+	ids, err := u.GroupIds()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, id := range ids {
+		if g, err := user.LookupGroupId(id); err == nil && nameOf(g.Name, "", plain) != "" {
+			names = append(names, g.Name)
+		}
+	}
+	return names
 }
 
 // nameOf chooses between a name and a uid. A name of digits may be the uid of another.

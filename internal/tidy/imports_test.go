@@ -72,6 +72,7 @@ var floors = map[string]int{
 	"server/fold":                3,
 	"server/web":                 4,
 	"server/books":               6,
+	"server/rights":              5,
 	"server/tokens":              6,
 	"server/state":               7,
 	"server/schedules":           6,

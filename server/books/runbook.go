@@ -28,9 +28,13 @@ func (s RunbookRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/runbooks/{runbook}", "Show a runbook"), s.runbook)
 }
 
-func (s RunbookRoutes) runbooks(context.Context, *web.Nothing) (*runbooksOutput, error) {
+func (s RunbookRoutes) runbooks(ctx context.Context, _ *web.Nothing) (*runbooksOutput, error) {
+	view := web.ViewOf(ctx)
 	out := &runbooksOutput{api.RunbookList{Runbooks: []api.Runbook{}}}
 	for _, r := range s.Catalog().All() {
+		if !view.Runbook(r.Name) {
+			continue
+		}
 		out.Body.Runbooks = append(out.Body.Runbooks, describe(r))
 	}
 	return out, nil

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"time"
 
+	"muster/access"
 	"muster/api"
 	"muster/jobs"
 	"muster/scripts"
 	"muster/server/draft"
 	"muster/server/fault"
 	"muster/server/stock"
+	"muster/server/web"
 )
 
 // Tasks reads tasks. Its errors wrap queue.ErrNotFound if Redis has no such task.
@@ -101,7 +103,14 @@ func (in *Intake) Tick(ctx context.Context, a Ask, offset func(host string) time
 func (in *Intake) Foresee(ctx context.Context, a Ask) (draft.Draft, error) {
 	a.Body.DryRun, a.Body.ID = true, ""
 	p, more, err := in.resolve(ctx, a, true)
-	if err = refuse(append(a.Wrong, more...), err); err != nil || !a.Body.SkipClosed {
+	if err = refuse(append(a.Wrong, more...), err); err != nil {
+		return p, err
+	}
+	view, act := web.ViewOf(ctx), access.Act{Verb: access.Plan, Runbook: p.Task.Spec.Runbook}
+	if a.Body.AllowedOnly {
+		keepAllowed(view, &p, []string{act.Runbook})
+	}
+	if err := view.Refuse(act, p.Names); err != nil || !a.Body.SkipClosed {
 		return p, err
 	}
 	wrong, err := in.Openings.SkipClosed(ctx, &p)

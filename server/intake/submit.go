@@ -15,6 +15,7 @@ import (
 	"muster/server/draft"
 	"muster/server/fault"
 	"muster/server/stock"
+	"muster/server/web"
 )
 
 // PartsKept is the least time for which the parts of a task stay, once they were put.
@@ -52,6 +53,7 @@ func (in *Intake) Submit(ctx context.Context, a Ask) (Answer, error) {
 		s.makeDraft,
 		s.checkSecrets,
 		s.refuseMistakes,
+		s.checkRights,
 		s.checkFacts,
 		s.appoint,
 		s.answerDryRun,
@@ -83,6 +85,9 @@ func (s *submission) answerIfKnown(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if t.Operator != s.ask.Operator && !web.ViewOf(ctx).Whole() {
+		return foreign(id)
 	}
 	if t.Runbook != s.ask.Body.Runbook || t.On != s.ask.Body.On || t.Operator != s.ask.Operator {
 		return conflict(t.Task,

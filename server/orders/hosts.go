@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
 
+	"muster/access"
 	"muster/api"
 	"muster/fleet"
 	"muster/internal/wording"
@@ -77,6 +78,10 @@ func (s HostRoutes) turnHosts(ctx context.Context, in *drainInput, done string,
 	hosts, err := v.Choose(in.Body.On)
 	if wrong = append(wrong, web.Mistakes("body.on", err)...); len(wrong) > 0 {
 		return nil, web.Refusal(wrong)
+	}
+	all := stock.Names(hosts, func(fleet.Host) bool { return true })
+	if err := web.ViewOf(ctx).Refuse(access.Act{Verb: access.Order}, all); err != nil {
+		return nil, err
 	}
 	changed, err := do(ctx, zonesOf(hosts), g.Note())
 	if err != nil {

@@ -149,6 +149,20 @@ func (l *Line) outcome(verb, of string, end audit.End) audit.Draft {
 		Proof: l.who.proof, Verb: verb, Object: l.object, End: &end}}
 }
 
+// Refused writes that a request was refused before its route was called, for want of a right.
+func (h Hook) Refused(ctx huma.Context, status int) {
+	req, w := humago.Unwrap(ctx)
+	x, ok := w.(*web.Exchange)
+	if !ok || h.Scribe == nil {
+		return
+	}
+	verb, object, op := "read", req.URL.Path, ctx.Operation()
+	if r := ruleOf(op.Method, op.Path); r.kind != asks {
+		verb, object = r.verb, objectOf(r.object, ctx, peeked{})
+	}
+	h.refused(verb, object, personOf(x.Who, req), status)
+}
+
 func (h Hook) refused(verb, object string, who person, status int) {
 	h.Scribe.Refused(audit.Draft{Name: who.name, Private: audit.Private{From: who.from},
 		Entry: audit.Entry{Proof: who.proof, Verb: verb, Object: object,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/access"
 	"muster/api"
 	"muster/history"
 	"muster/jobs/queue"
@@ -33,6 +34,7 @@ type Health struct {
 	Trouble  *historian.Trouble
 	Agreed   *Agreement
 	Calendar *calendar.Calendar
+	Policy   func() string // says why a changed access file is not in force
 	Audit    interface {
 		Words(ctx context.Context) string
 	} // says what is wrong with the audit log
@@ -63,13 +65,17 @@ func (s Health) health(ctx context.Context, in *healthInput) (*healthOutput, err
 		out.Status, out.Body.Redis = http.StatusServiceUnavailable, err.Error()
 		wrong = append(wrong, "redis cannot be used")
 	}
-	if in.Caller().Trusted() {
+	// More is for those who see the whole house.
+	if in.Caller().Trusted() && web.ViewOf(ctx).May(access.Act{Verb: access.See}) {
 		if text := s.doubtOfTimes(ctx); text != "" && out.Status == http.StatusOK {
 			wrong = append(wrong, text)
 			out.Body.Doubt = true
 		}
 		if text := s.Stock.Complaint(); text != "" {
 			wrong = append(wrong, text)
+		}
+		if text := s.Policy(); text != "" {
+			wrong = append(wrong, "the changed access file is not in force: "+text)
 		}
 		if text := s.unstaffed(ctx); text != "" {
 			wrong = append(wrong, text)

@@ -13,6 +13,7 @@ import (
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/web"
 )
 
 // Drains say which hosts selections leave out.
@@ -39,6 +40,7 @@ type Looker struct {
 
 	drained atomic.Pointer[drainedStock]
 	said    atomic.Pointer[saidStock]
+	parts   parts
 }
 
 // NewLooker returns a Looker at the hosts of a Store.
@@ -55,13 +57,15 @@ type Scene struct {
 }
 
 // Scene finds out how hosts stand, with the facts and earlier tasks that a selector names; it may
-// be empty. An error comes from Redis: PickFor and Choose report mistakes in the selector.
+// be empty. It has the hosts that the caller sees, whose view is in the context. An error comes
+// from Redis: PickFor and Choose report mistakes in the selector.
 func (l *Looker) Scene(ctx context.Context, on string) (Scene, error) {
 	drained, err := l.drains.Drained(ctx)
 	if err != nil {
 		return Scene{}, err
 	}
-	st, err := l.withFacts(ctx, l.store.Now(), on)
+	view := web.ViewOf(ctx)
+	st, err := l.withFacts(ctx, l.SeenNow(view), on)
 	if err != nil {
 		return Scene{}, err
 	}
@@ -72,7 +76,7 @@ func (l *Looker) Scene(ctx context.Context, on string) (Scene, error) {
 		return v, nil
 	}
 	for _, e := range sel.Earlier() {
-		names, err := l.earlier(ctx, e)
+		names, err := l.earlier(ctx, view, e)
 		var bad *earlierError
 		switch {
 		case errors.As(err, &bad):
@@ -156,8 +160,10 @@ type earlierError struct {
 
 func (e *earlierError) Error() string { return fmt.Sprintf("%s: %s", e.what, e.why) }
 
-// earlier finds the hosts on which an earlier task ended in some way.
-func (l *Looker) earlier(ctx context.Context, e fleet.Earlier) ([]string, error) {
+// earlier finds the hosts on which an earlier task ended in some way. A task that has no host in
+// the view is hidden.
+func (l *Looker) earlier(ctx context.Context, view *web.View, e fleet.Earlier) ([]string,
+	error) {
 	id, err := jobs.ParseTaskID(e.Task)
 	outcome := jobs.Outcome(e.Outcome)
 	switch {
@@ -166,16 +172,20 @@ func (l *Looker) earlier(ctx context.Context, e fleet.Earlier) ([]string, error)
 	case outcome != "" && !outcome.Valid():
 		return nil, &earlierError{e, "want one of " + wording.Join(jobs.Outcomes(), ", ")}
 	}
-	names := []string{}
+	names, seen := []string{}, view.Whole()
 	err = l.jobs.EachJob(ctx, id, 0, chunk, func(list []jobs.JobInfo) error {
 		for _, j := range list {
+			if !view.Sees(j.Host) {
+				continue
+			}
+			seen = true
 			if outcome == "" || j.State == jobs.Ended && (j.Outcome == outcome) != e.Not {
 				names = append(names, j.Host)
 			}
 		}
 		return nil
 	})
-	if errors.Is(err, queue.ErrNotFound) {
+	if errors.Is(err, queue.ErrNotFound) || err == nil && !seen {
 		return nil, &earlierError{e, "there is no such task, or no more"}
 	}
 	return names, err

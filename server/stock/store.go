@@ -92,6 +92,14 @@ func NewStore(n Needs) *Store {
 // Now returns the inventory in force; nil: there is none.
 func (s *Store) Now() *Stock { return s.current.Load() }
 
+// Hosts returns the inventory in force as its sources have it; nil: there is none.
+func (s *Store) Hosts() *fleet.Inventory {
+	if now := s.Now(); now != nil {
+		return now.Inventory
+	}
+	return nil
+}
+
 // Get returns the inventory in force, or ErrNone.
 func (s *Store) Get() (*Stock, error) {
 	if now := s.Now(); now != nil {

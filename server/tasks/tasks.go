@@ -54,6 +54,9 @@ type TaskRoutes struct {
 	Until web.Waiter
 	Why   *waits.Reader
 	Stock *stock.Store
+
+	// Seen returns those tasks of a list that the caller may see.
+	Seen func(ctx context.Context, list []jobs.TaskInfo) ([]jobs.TaskInfo, error)
 }
 
 // Routes registers the routes of the resource.
@@ -70,6 +73,9 @@ func (s TaskRoutes) tasks(ctx context.Context, in *tasksInput) (*tasksOutput, er
 		return s.tasksOfCaller(ctx, in)
 	}
 	list, err := s.Reads.Tasks.Tasks(ctx, in.Limit)
+	if err == nil {
+		list, err = s.Seen(ctx, list)
+	}
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -87,6 +93,9 @@ func (s TaskRoutes) tasksOfCaller(ctx context.Context, in *tasksInput) (*tasksOu
 		return nil, web.Refusal(web.Mistakes("header.X-Muster-User", err))
 	}
 	list, err := s.Reads.Tasks.Tasks(ctx, ownTasksMax)
+	if err == nil {
+		list, err = s.Seen(ctx, list)
+	}
 	if err != nil {
 		return nil, web.Problem(err)
 	}

@@ -65,8 +65,7 @@ func (s Routes) add(ctx context.Context, in *makeInput) (*makeOutput, error) {
 	}
 	if w.owner != who.Name && !who.Admin {
 		return nil, huma.Error403Forbidden(fmt.Sprintf("you are %s, so you can make tokens of %s only; "+
-			"root and the user of the server make those of others, over the server's socket", who.Name,
-			who.Name))
+			"an admin makes those of others", who.Name, who.Name))
 	}
 	r, token, err := s.Book.make(ctx, w)
 	switch {

@@ -10,18 +10,21 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"muster/access"
 	"muster/fleet"
 	"muster/internal/wording"
 )
 
 // A Caller is the user behind a request, named by a token or by the kernel.
 type Caller struct {
-	Name   string    // the principal: os:USER, or the owner of a token; empty: nobody has named it
-	Token  string    // id of the token that proves it; empty: there is none
-	Until  time.Time // when that token ends
-	Local  bool      // over a unix socket, without a token
-	Admin  bool      // root or the user of the server, over that socket
-	Claims bool      // may say another name
+	Name   string        // the principal: os:USER, or the owner of a token; empty: nobody has named it
+	Token  string        // id of the token that proves it; empty: there is none
+	Until  time.Time     // when that token ends
+	Groups []string      // such as os-group:ops, as policies name them
+	Scope  *access.Scope // of the token; nil: it may do what its owner may
+	Local  bool          // over a unix socket, without a token
+	Admin  bool          // has the right to admin
+	Claims bool          // may say another name
 }
 
 // Proof returns the word for what proves the name: socket or token; empty: nothing does.

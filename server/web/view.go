@@ -1,0 +1,122 @@
+package web
+
+import (
+	"context"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"muster/access"
+)
+
+// A View is the part of the house that a caller sees, and what the caller may do there. The nil
+// View is that of the server itself, which sees and may do everything.
+type View struct {
+	rights *access.Rights
+	who    access.Who
+	seen   access.Hosts
+}
+
+// NewView returns the view of a caller.
+func NewView(r *access.Rights, who access.Who) *View {
+	return &View{r, who, r.Hosts(who, access.Act{Verb: access.See})}
+}
+
+type viewKey struct{}
+
+// WithView returns a context in which the house is seen by a caller.
+func WithView(ctx huma.Context, v *View) huma.Context { return huma.WithValue(ctx, viewKey{}, v) }
+
+// ViewOf returns the view of a context; nil: the server asks for itself.
+func ViewOf(ctx context.Context) *View {
+	v, _ := ctx.Value(viewKey{}).(*View)
+	return v
+}
+
+// Whole reports whether nothing is hidden.
+func (v *View) Whole() bool { return v == nil || v.seen.All() }
+
+// Sees reports whether a host is seen.
+func (v *View) Sees(host string) bool { return v == nil || v.seen.Has(host) }
+
+// Same reports whether two views show the same hosts for sure: those of one caller, under one
+// policy and one inventory.
+func (v *View) Same(other *View) bool {
+	return v != nil && other != nil && v.rights == other.rights &&
+		v.who.Principal == other.who.Principal && v.who.Scope == other.who.Scope &&
+		slices.Equal(v.who.Groups, other.who.Groups)
+}
+
+// May reports whether an act on all these hosts is allowed; without hosts: on the whole house.
+func (v *View) May(act access.Act, hosts ...string) bool {
+	if v == nil {
+		return true
+	}
+	if len(hosts) == 0 {
+		return v.rights.Allows(v.who, act, "")
+	}
+	return len(v.rights.Refused(v.who, act, hosts)) == 0
+}
+
+// Runbook reports whether a runbook is seen: the caller may do something with it on some host.
+func (v *View) Runbook(name string) bool {
+	if v == nil {
+		return true
+	}
+	return slices.ContainsFunc(v.rights.Policy().Verbs(v.who), func(verb access.Verb) bool {
+		may := v.rights.Hosts(v.who, access.Act{Verb: verb, Runbook: name})
+		return may.All() || may.Len() > 0
+	})
+}
+
+// Allowed returns those of the hosts on which an act is allowed, in their order.
+func (v *View) Allowed(act access.Act, hosts []string) []string {
+	if v == nil {
+		return hosts
+	}
+	may := v.rights.Hosts(v.who, act)
+	return slices.DeleteFunc(slices.Clone(hosts), func(name string) bool { return !may.Has(name) })
+}
+
+// Refuse returns the answer that refuses an act on some of these hosts, which the caller sees; nil:
+// it is allowed on all. Nothing is done in part.
+func (v *View) Refuse(act access.Act, hosts []string) error {
+	if v == nil {
+		return nil
+	}
+	refused := v.rights.Refused(v.who, act, hosts)
+	if len(refused) == 0 {
+		return nil
+	}
+	err := access.Refusal(v.who, act, refused, len(hosts))
+	why := v.rights.Explain(v.who, act, refused[0])
+	return huma.Error403Forbidden(err.Error() + ": " + why.Words)
+}
+
+// RefuseHouse returns the answer that refuses an act on the whole house; nil: it is allowed.
+func (v *View) RefuseHouse(act access.Act) error {
+	if v == nil {
+		return nil
+	}
+	why := v.rights.Explain(v.who, act, "")
+	if why.Allowed {
+		return nil
+	}
+	return huma.Error403Forbidden(why.Words)
+}
+
+// Verbs returns the verbs that the caller has at all.
+func (v *View) Verbs() []access.Verb {
+	if v == nil {
+		return access.Verbs()
+	}
+	return v.rights.Policy().Verbs(v.who)
+}
+
+// RefuseVerb returns the answer for a caller who has a verb nowhere; nil: somewhere.
+func (v *View) RefuseVerb(verb access.Verb) error {
+	if slices.Contains(v.Verbs(), verb) {
+		return nil
+	}
+	return v.RefuseHouse(access.Act{Verb: verb})
+}
