@@ -23,6 +23,7 @@ var flagsOf = map[string]string{
 	"body.reason":  "--reason: ",
 	"body.owner":   "--owner: ",
 	"body.life":    "--expires: ",
+	"body.scope":   "", // the message names the verb, the runbook or the selector
 	"query.on":     "selector: ",
 	"query.of":     "", // the message names what it wants
 	"path.task":    "",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"muster/access"
 	"muster/server/tokens"
 	"muster/server/web"
 )
@@ -25,6 +26,7 @@ const (
 // nobody.
 type tokenFinder interface {
 	Find(ctx context.Context, token string) (tokens.Record, error)
+	ScopeOf(r tokens.Record) (*access.Scope, error)
 }
 
 // guard identifies the caller of a request, and keeps strangers out.
@@ -68,7 +70,12 @@ func (s guard) identify(r *http.Request) (web.Caller, error) {
 		if errors.As(err, &no) {
 			return web.Caller{}, unauthorized(no.Reason, no.Error())
 		}
-		return web.Caller{Name: t.Owner, Token: t.ID, Until: t.Expires.Time}, web.Problem(err)
+		if err != nil {
+			return web.Caller{}, web.Problem(err)
+		}
+		scope, err := s.tokens.ScopeOf(t)
+		return web.Caller{Name: t.Owner, Token: t.ID, Until: t.Expires.Time, Scope: scope},
+			web.Problem(err)
 	case socket:
 		return localCaller(r, user, s.claims)
 	}

@@ -123,6 +123,62 @@ func TestATokenHasNoPowerOverThoseOfOthers(t *testing.T) {
 	}
 }
 
+// A token with a scope may do what is in both, its scope and its owner's rights; it makes and removes
+// no other tokens.
+func TestATokenHasNoMoreThanItsScope(t *testing.T) {
+	t.Parallel()
+	w := guarded(t)
+	make := func(name, owner string, s api.TokenScope) string {
+		t.Helper()
+		var a api.TokenAnswer
+		res := w.call("POST", "/v1/tokens", api.TokenRequest{Name: name, Owner: owner, Scope: &s}, &a)
+		if res.StatusCode != 201 {
+			t.Fatalf("%s: %s", name, res.Status)
+		}
+		return a.Token
+	}
+	seeing := make("seeing", "user:operator", api.TokenScope{Verbs: []string{"see"}})
+	acme := make("acme", "user:operator", api.TokenScope{Hosts: "customer=acme"})
+	label := make("label", "user:operator", api.TokenScope{Verbs: []string{"see", "run"}, Runbooks: []string{"label"}})
+	more := make("more", "user:viewer", api.TokenScope{Verbs: []string{"see", "run", "admin"}})
+	say := func(token, method, path string, body any) string {
+		t.Helper()
+		res, text := w.raw(method, path, body, bearing(token))
+		return res.Status + " " + string(text)
+	}
+	for _, c := range []struct{ name, got, want string }{
+		{"see only: hosts", say(seeing, "GET", "/v1/hosts", nil), "200 OK"},
+		{"see only: run", say(seeing, "POST", "/v1/tasks", run("all")), "403 "},
+		{"acme: all is acme", say(acme, "POST", "/v1/tasks", run("all")), `"total":2`},
+		{"acme: bolt is not there", say(acme, "GET", "/v1/hosts/fw-b1", nil), "404 "},
+		{"acme: halt", say(acme, "POST", "/v1/halt", nil), "403 "},
+		{"label: exec", say(label, "POST", "/v1/tasks", run("fw-a1")), "403 "},
+		{"label: label", say(label, "POST", "/v1/tasks", api.Submit{Runbook: "label", On: "fw-a1",
+			Args: map[string]string{"word": "tango"}}), "201 "},
+		{"more than the owner: run", say(more, "POST", "/v1/tasks", run("fw-a1")), "403 "},
+		{"more than the owner: tokens of all", say(more, "GET", "/v1/tokens", nil), `"owner":"user:viewer"`},
+		{"makes a token", say(seeing, "POST", "/v1/tokens", api.TokenRequest{Name: "x"}), "403 "},
+		{"removes another", say(seeing, "DELETE", "/v1/tokens/acme", nil), "403 "},
+		{"removes itself", say(seeing, "DELETE", "/v1/tokens/"+strings.Split(seeing, "_")[1], nil), "204 "},
+		{"is gone", say(seeing, "GET", "/v1/hosts", nil), "401 "},
+	} {
+		if !strings.Contains(c.got, c.want) {
+			t.Errorf("%s: %s, want %s", c.name, c.got, c.want)
+		}
+	}
+	if said := say(more, "GET", "/v1/tokens", nil); strings.Contains(said, "user:operator") {
+		t.Errorf("it sees tokens of others: %s", said)
+	}
+	for name, s := range map[string]api.TokenScope{"an unknown verb": {Verbs: []string{"sea"}},
+		"a bad selector": {Hosts: "role in ("}, "a bad glob": {Runbooks: []string{"A B"}},
+		"a fact": {Hosts: "fact.os=debian"}, "a task": {Hosts: "task:0000000000"}} {
+		var p problem
+		if res := w.call("POST", "/v1/tokens", api.TokenRequest{Name: "bad", Scope: &s}, &p); res.StatusCode != 422 {
+			t.Errorf("%s: %s %s", name, res.Status, p.words())
+		}
+	}
+}
+
 // A caller learns who the server takes it for, and what proves that.
 func TestACallerLearnsWhoItIs(t *testing.T) {
 	t.Parallel()

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"muster/access"
 	"muster/api"
 	"muster/cli"
+	"muster/cli/complete"
 	"muster/fleet"
 )
 
@@ -42,25 +45,34 @@ shows a token once. It needs the key that muster init makes.`,
 
 func newTokenCreate() *cobra.Command {
 	var owner, life string
+	var scope api.TokenScope
 	c := cli.Command(&cobra.Command{
 		Use:   "create NAME",
 		Short: "Make a token and print it, this once",
 		Long: `create makes a token and prints it, this once. NAME tells it from other tokens of its
 owner, such as the place where it is used.
 
-A token that was made with a token holds no longer than that one.`,
+A token may do what the access file grants its owner. --verbs, --runbooks and --on make
+it less: only these verbs, with these runbooks (globs), on these hosts. It never has more
+than its owner, and one with such a scope makes and removes no other tokens. A token that
+was made with a token holds no longer than that one.`,
 		Example: `  muster token create laptop
-  muster token create laptop --owner user:alice --expires 30d`,
+  muster token create laptop --owner user:alice --expires 30d
+  muster token create grafana --verbs see
+  muster token create ci --verbs see,run --runbooks firewall --on customer=acme`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, func(ctx context.Context, s *cli.Session, args []string) error {
 		if err := fleet.CheckName(args[0]); err != nil {
 			return cli.Exit(cli.ExitUsage, err)
 		}
+		ask := api.TokenRequest{Name: args[0], Owner: owner, Life: life}
+		if len(scope.Verbs)+len(scope.Runbooks) > 0 || scope.Hosts != "" {
+			ask.Scope = &scope
+		}
 		var t api.TokenAnswer
 		err := s.Do(ctx, cli.Call{Method: http.MethodPost, Path: "/v1/tokens",
-			Body:  api.TokenRequest{Name: args[0], Owner: owner, Life: life},
-			Bound: cli.CallTimeout}, &t)
+			Body: ask, Bound: cli.CallTimeout}, &t)
 		if err != nil {
 			return err
 		}
@@ -74,7 +86,13 @@ A token that was made with a token holds no longer than that one.`,
 	c.Flags().StringVar(&owner, "owner", "",
 		"`principal` in whose name it acts, such as user:bob (default: you)")
 	c.Flags().StringVar(&life, "expires", "", "`time` for which it holds, at most 365d (default 90d)")
+	c.Flags().StringSliceVar(&scope.Verbs, "verbs", nil, "only these `verbs`, such as see,plan")
+	c.Flags().StringSliceVar(&scope.Runbooks, "runbooks", nil, "only these `runbooks`, or globs")
+	c.Flags().StringVar(&scope.Hosts, "on", "", "only the hosts of this `selector`")
 	cli.CompleteFlagWith(c, "owner", cobra.NoFileCompletions)
+	cli.CompleteFlag(c, "verbs", cli.Texts(access.Verbs())...)
+	cli.CompleteFlagWith(c, "runbooks", complete.Runbooks)
+	cli.CompleteFlagWith(c, "on", complete.Selector)
 	cli.CompleteFlag(c, "expires", "1h", "1d", "30d", "90d", "365d")
 	return c
 }
@@ -94,10 +112,10 @@ USED is when a token was used last, within a minute.`,
 		if err != nil {
 			return err
 		}
-		g := cli.NewGrid("ID", "TOKEN", "OWNER", "CREATED", "EXPIRES", "USED")
+		g := cli.NewGrid("ID", "TOKEN", "OWNER", "CREATED", "EXPIRES", "USED", "SCOPE")
 		for _, t := range l.Tokens {
 			g.Add(cli.Cell(t.ID), dash(t.Name), dash(t.Owner), cli.Moment(t.Created),
-				cli.Moment(t.Expires), cli.Moment(t.Used))
+				cli.Moment(t.Expires), cli.Moment(t.Used), scopeWords(t.Scope))
 		}
 		for _, t := range l.Tokens {
 			if t.Wrong != "" {
@@ -113,6 +131,24 @@ USED is when a token was used last, within a minute.`,
 func tokenList(ctx context.Context, s *cli.Session) (api.TokenList, error) {
 	var l api.TokenList
 	return l, s.Get(ctx, "/v1/tokens", nil, &l)
+}
+
+// scopeWords returns the scope of a token for a cell.
+func scopeWords(s *api.TokenScope) string {
+	if s == nil {
+		return "-"
+	}
+	words := strings.Join(s.Verbs, ",")
+	if len(s.Verbs) == len(access.Verbs()) {
+		words = "all verbs"
+	}
+	if len(s.Runbooks) > 0 {
+		words += "; runbooks " + strings.Join(s.Runbooks, ",")
+	}
+	if s.Hosts != "" {
+		words += "; hosts " + s.Hosts
+	}
+	return cli.Cell(words)
 }
 
 // dash returns a text for a cell.

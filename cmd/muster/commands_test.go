@@ -105,7 +105,7 @@ GET /v1/runbooks
 
 GET /v1/tokens
 {"tokens": [{"id": "4x7hqk3a754z", "name": "laptop", "owner": "user:alice", "created": "2026-11-21T10:00:00.000Z",
-	"expires": "2027-02-19T10:00:00.000Z"}]}
+	"expires": "2027-02-19T10:00:00.000Z", "scope": {"verbs": ["see"], "hosts": "customer=acme"}}]}
 
 POST /v1/tokens
 {"name": "laptop", "token": "mst_4x7hqk3a754z_s3cret"}
@@ -214,8 +214,8 @@ func TestCommandsShowTables(t *testing.T) {
 			"RUNBOOK  ARGUMENTS                    KIND        DESCRIPTION\n" +
 			"exec     cmd=TEXT [timeout=DURATION]  repeatable  Run a command\n",
 		"runbooks --no-headers": "exec  cmd=TEXT [timeout=DURATION]  repeatable  Run a command\n",
-		"token ls": "ID            TOKEN   OWNER       CREATED               EXPIRES               USED\n" +
-			"4x7hqk3a754z  laptop  user:alice  2026-11-21 10:00:00Z  2027-02-19 10:00:00Z  -\n",
+		"token ls": "ID            TOKEN   OWNER       CREATED               EXPIRES               USED  SCOPE\n" +
+			"4x7hqk3a754z  laptop  user:alice  2026-11-21 10:00:00Z  2027-02-19 10:00:00Z  -     see; hosts customer=acme\n",
 		"token create laptop": "mst_4x7hqk3a754z_s3cret\n",
 		"token rm laptop":     "token laptop removed\n",
 		"whoami": "user:bob, by token 4x7hqk3a754z, until 2027-02-19 10:00:00Z; may see, plan\n" +

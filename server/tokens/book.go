@@ -7,10 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
 
+	"muster/access"
 	"muster/internal/serverkey"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -32,13 +34,21 @@ type Book struct {
 	keys  func() (serverkey.Keys, error)
 	now   func() time.Time
 
-	mu    sync.Mutex
-	noted map[string]time.Time // the use of each token that this server has noted last
+	mu     sync.Mutex
+	noted  map[string]time.Time // the use of each token that this server has noted last
+	scopes map[string]scope     // of each token
+}
+
+// scope is the scope of a token, as policies read it. It is the same value for each request.
+type scope struct {
+	grant *access.Grant
+	read  *access.Scope
 }
 
 // NewBook returns the book in a store. keys reads the key of servers.
 func NewBook(store Store, keys func() (serverkey.Keys, error), now func() time.Time) *Book {
-	return &Book{store: store, keys: keys, now: now, noted: map[string]time.Time{}}
+	return &Book{store: store, keys: keys, now: now, noted: map[string]time.Time{},
+		scopes: map[string]scope{}}
 }
 
 // A Kept is a token as it is listed.
@@ -57,6 +67,7 @@ type wish struct {
 	name, owner, maker string
 	life               time.Duration
 	until              time.Time // it holds no longer than that; zero: no such bound
+	scope              *access.Grant
 }
 
 // make makes a token and keeps its record.
@@ -83,7 +94,7 @@ func (b *Book) make(ctx context.Context, w wish) (Record, string, error) {
 		end = w.until
 	}
 	r, token := newRecord(Record{Name: w.name, Owner: w.owner, Maker: w.maker, Created: infoTime(now),
-		Expires: infoTime(end)})
+		Expires: infoTime(end), Scope: w.scope})
 	text, err := r.text(keys)
 	if err != nil {
 		return Record{}, "", err
@@ -136,6 +147,24 @@ func (b *Book) isNew(id string, now time.Time) bool {
 	}
 	b.noted[id] = now
 	return true
+}
+
+// ScopeOf returns the scope of a token that Find has found; nil: it may do all that its owner may.
+func (b *Book) ScopeOf(r Record) (*access.Scope, error) {
+	if r.Scope == nil {
+		return nil, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s, found := b.scopes[r.ID]; found && reflect.DeepEqual(s.grant, r.Scope) {
+		return s.read, nil
+	}
+	read, err := access.NewScope(*r.Scope)
+	if err != nil {
+		return nil, err
+	}
+	b.scopes[r.ID] = scope{r.Scope, read}
+	return read, nil
 }
 
 // Any reports whether there is any record of a token.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"muster/access"
 	"muster/fleet"
 	"muster/internal/serverkey"
 	"muster/internal/wording"
@@ -45,6 +46,9 @@ type Record struct {
 	Created jobs.Time `json:"created"`
 	Expires jobs.Time `json:"expires"`
 	Hash    string    `json:"hash"` // SHA-256 of the secret, hex
+
+	// Scope is the part of its owner's rights that it has; nil: all of them.
+	Scope *access.Grant `json:"scope,omitempty"`
 }
 
 // A Refusal says why a token proves nobody.

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
 
+	"muster/access"
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs/queue"
@@ -54,7 +55,37 @@ func wishOf(who web.Caller, b api.TokenRequest) (wish, []error) {
 	}
 	life, err := parseLife(b.Life)
 	w.life = life
-	return w, append(wrong, web.Mistakes("body.life", err)...)
+	wrong = append(wrong, web.Mistakes("body.life", err)...)
+	if b.Scope != nil {
+		w.scope, err = grantOf(*b.Scope)
+		wrong = append(wrong, web.Mistakes("body.scope", err)...)
+	}
+	return w, wrong
+}
+
+// grantOf reads the scope of a request. Without verbs it has all.
+func grantOf(s api.TokenScope) (*access.Grant, error) {
+	g := &access.Grant{Runbooks: s.Runbooks, Hosts: s.Hosts}
+	for _, verb := range s.Verbs {
+		g.Verbs = append(g.Verbs, access.Verb(verb))
+	}
+	if len(g.Verbs) == 0 {
+		g.Verbs = access.Verbs()
+	}
+	_, err := access.NewScope(*g)
+	return g, err
+}
+
+// scopeOf returns a scope as answers have it.
+func scopeOf(g *access.Grant) *api.TokenScope {
+	if g == nil {
+		return nil
+	}
+	s := &api.TokenScope{Verbs: []string{}, Runbooks: g.Runbooks, Hosts: g.Hosts}
+	for _, verb := range g.Verbs {
+		s.Verbs = append(s.Verbs, string(verb))
+	}
+	return s
 }
 
 func (s Routes) add(ctx context.Context, in *makeInput) (*makeOutput, error) {
@@ -66,6 +97,10 @@ func (s Routes) add(ctx context.Context, in *makeInput) (*makeOutput, error) {
 	if w.owner != who.Name && !who.Admin {
 		return nil, huma.Error403Forbidden(fmt.Sprintf("you are %s, so you can make tokens of %s only; "+
 			"an admin makes those of others", who.Name, who.Name))
+	}
+	if who.Scope != nil {
+		return nil, huma.Error403Forbidden("the token that you show has a scope, so it makes no other " +
+			"tokens: use one without, or the server's socket")
 	}
 	r, token, err := s.Book.make(ctx, w)
 	switch {
@@ -92,13 +127,17 @@ func (s Routes) list(ctx context.Context, in *listInput) (*listOutput, error) {
 		}
 		out.Body.Tokens = append(out.Body.Tokens, api.TokenInfo{ID: t.ID, Name: t.Name, Owner: t.Owner,
 			Maker: t.Maker, Created: t.Created, Expires: t.Expires, Used: infoTime(t.Used),
-			Wrong: t.Wrong})
+			Scope: scopeOf(t.Scope), Wrong: t.Wrong})
 	}
 	return out, nil
 }
 
 func (s Routes) remove(ctx context.Context, in *nameInput) (*struct{}, error) {
 	who := in.Caller()
+	if who.Scope != nil && in.Name != who.Token {
+		return nil, huma.Error403Forbidden("the token that you show has a scope, so it removes no " +
+			"other tokens than itself, " + who.Token)
+	}
 	owner := who.Name
 	if who.Admin {
 		owner = ""

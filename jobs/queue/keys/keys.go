@@ -146,7 +146,7 @@ var HubKeys = []Key{
 	{"stamps", "hash", "schedule, Drain, Undrain, RestoreAgreed",
 		"schedules, drained: number of their changes, for servers that keep a copy of them"},
 	{"tokens", "hash", "AddToken, DropToken",
-		"id of a token to a MAC by the key of servers and JSON: owner, end, SHA-256 of the secret"},
+		"id of a token to a MAC by the key of servers and JSON: owner, end, scope, hash of the secret"},
 	{"uses", "hash", "NoteTokenUse, DropToken",
 		"id of a token to the µs of its last use, within a minute"},
 }
