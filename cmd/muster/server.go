@@ -148,7 +148,8 @@ type reloading struct {
 // then nothing of it is in force.
 func (r reloading) reload(ctx context.Context) error {
 	s, err := r.flags.read()
-	if err == nil && (!reflect.DeepEqual(s.Redis, r.was.Redis) || s.Server != r.was.Server ||
+	if err == nil && (!reflect.DeepEqual(s.Redis, r.was.Redis) ||
+		!reflect.DeepEqual(s.Server, r.was.Server) ||
 		!reflect.DeepEqual(s.Past, r.was.Past)) {
 		err = errors.New("redis.*, server.*, history.* or audit.* changes: only a restart can do that")
 	}

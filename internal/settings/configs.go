@@ -106,7 +106,7 @@ func (s Settings) MasterConfig(as keys.Role, path, version string) (master.Confi
 
 // ServerConfig is the configuration of the server.
 func (s Settings) ServerConfig(version string) server.Config {
-	return server.Config{Listen: s.Server.Listen, SocketGroup: s.Server.SocketGroup,
+	return server.Config{Listen: strings.Join(s.Server.Listen, ","), SocketGroup: s.Server.SocketGroup,
 		TLSCert: s.Server.TLS.Cert, TLSKey: s.Server.TLS.Key,
 		Claims: s.Redis.Embedded, Version: version, Name: s.Node.Name,
 		FactsStale: s.Facts.Stale, HistoryKeep: s.Past.History.Keep, Overload: s.Worker().Overload,

@@ -99,11 +99,11 @@ type RedisTLS struct {
 
 // Server says where the API listens.
 type Server struct {
-	Listen      string `mapstructure:"listen"`       // unix:/path, host:port, or both
-	SocketGroup string `mapstructure:"socket_group"` // who may use the socket beside our user
-	Key         string `mapstructure:"key"`          // file; empty: the default one, if it is there
-	Access      string `mapstructure:"access"`       // file; empty: the default one, if it is there
-	TLS         TLS    `mapstructure:"tls"`
+	Listen      []string `mapstructure:"listen"`       // unix:/path, host:port
+	SocketGroup string   `mapstructure:"socket_group"` // who may use the socket beside our user
+	Key         string   `mapstructure:"key"`          // file; empty: the default one, if it is there
+	Access      string   `mapstructure:"access"`       // file; empty: the default one, if it is there
+	TLS         TLS      `mapstructure:"tls"`
 
 	AccessUsual bool `mapstructure:"-"` // Access is the default place
 }
@@ -240,7 +240,7 @@ func defaults(m local.Machine) map[string]any {
 		"redis.unsafe":                 false,
 		"redis.plain":                  false,
 		"redis.embedded":               false,
-		"server.listen":                "unix:" + m.Sockets()[0],
+		"server.listen":                []string{"unix:" + m.Sockets()[0]},
 		"server.socket_group":          "",
 		"server.key":                   "",
 		"server.access":                "",

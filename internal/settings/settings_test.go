@@ -3,6 +3,7 @@ package settings
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -204,7 +205,7 @@ func TestWhereAServerListensAndIsLookedFor(t *testing.T) {
 		}
 		c.m.Host = "here"
 		s, err := read(Source{}, c.m)
-		if err != nil || s.Server.Listen != "unix:"+c.want[0] {
+		if err != nil || !slices.Equal(s.Server.Listen, []string{"unix:" + c.want[0]}) {
 			t.Errorf("%+v listens on %s, %v", c.m, s.Server.Listen, err)
 		}
 	}
@@ -216,4 +217,22 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		parseFile("f", data, defaults(here))
 	})
+}
+
+// The places at which a server listens are a list, in any form in which people write one.
+func TestPlacesAreAList(t *testing.T) {
+	t.Parallel()
+	want := []string{"unix:/run/a.sock", "127.0.0.1:7070"}
+	for name, src := range map[string]Source{
+		"a list":           {File: write(t, "server: {listen: [unix:/run/a.sock, 127.0.0.1:7070]}\n")},
+		"a text":           {File: write(t, "server: {listen: 'unix:/run/a.sock,127.0.0.1:7070'}\n")},
+		"blanks":           {File: write(t, "server: {listen: 'unix:/run/a.sock, 127.0.0.1:7070'}\n")},
+		"a variable":       {Env: []string{"MUSTER_SERVER_LISTEN=unix:/run/a.sock,127.0.0.1:7070"}},
+		"a flag with both": {Flags: map[string]any{"server.listen": "unix:/run/a.sock,127.0.0.1:7070"}},
+	} {
+		s, err := read(src, here)
+		if err != nil || !slices.Equal(s.Server.Listen, want) {
+			t.Errorf("%s: %q, %v", name, s.Server.Listen, err)
+		}
+	}
 }
