@@ -5,9 +5,9 @@ import "muster/jobs"
 // Whoami is the answer of GET /v1/whoami: who the server takes the caller for, and why.
 type Whoami struct {
 	Principal string    `json:"principal"`         // such as os:alice or user:bob
-	Proof     string    `json:"proof"`             // socket or token
+	Proof     string    `json:"proof"`             // socket, token or certificate
 	Token     string    `json:"token,omitempty"`   // id of the token
-	Expires   jobs.Time `json:"expires,omitempty"` // when that ends; null: never
+	Expires   jobs.Time `json:"expires,omitempty"` // when the token or certificate ends; null: never
 	Groups    []string  `json:"groups"`            // such as os-group:ops
 	Verbs     []string  `json:"verbs"`             // all that the caller may do somewhere
 	Admin     bool      `json:"admin"`             // may do everything: makes tokens of others, too

@@ -20,6 +20,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"muster/api"
+	"muster/internal/certs"
 	"muster/internal/local"
 	"muster/jobs"
 )
@@ -99,6 +100,12 @@ func newClientAt(sockets []string, server, token string) (*Client, error) {
 		// A client with a token follows no redirects.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
+}
+
+// UseCertificates has the client show and check certificates. The error has every mistake.
+func (c *Client) UseCertificates(of certs.Client) (err error) {
+	c.HTTP.Transport.(*http.Transport).TLSClientConfig, err = of.Config(c.base)
+	return err
 }
 
 // Close closes idle connections.

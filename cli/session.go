@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster/fleet"
+	"muster/internal/certs"
 	"muster/jobs"
 )
 
@@ -76,6 +77,10 @@ func (f Flags) open(c *cobra.Command) (*Session, error) {
 		}
 	}
 	cl, err := NewClient(f.server, os.Getenv("MUSTER_TOKEN"))
+	if err == nil {
+		err = cl.UseCertificates(certs.Client{Cert: os.Getenv("MUSTER_CLIENT_CERT"),
+			Key: os.Getenv("MUSTER_CLIENT_KEY"), CA: os.Getenv("MUSTER_CA")})
+	}
 	if err != nil {
 		errs = append(errs, err)
 	}

@@ -21,6 +21,7 @@ type Config struct {
 	SocketGroup string // who may use the unix sockets beside our user; empty: the folder's way
 	TLSCert     string // file with the certificate in PEM; needed beyond this machine
 	TLSKey      string // file with its key
+	TLSClientCA string // file with the authorities of callers' certificates; empty: none count
 
 	// Claims lets callers over a unix socket say that they are somebody else, unproven. It is
 	// for the demo, whose operators are pretended.
@@ -95,6 +96,10 @@ func (c Config) Validate() error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		errs = append(errs, fmt.Errorf("server.tls.cert = %q, server.tls.key = %q: want both or none",
 			c.TLSCert, c.TLSKey))
+	}
+	if c.TLSClientCA != "" && !c.tls() {
+		errs = append(errs, fmt.Errorf("server.tls.client_ca = %q: it needs server.tls.cert and "+
+			"server.tls.key", c.TLSClientCA))
 	}
 	if errors.Join(errs...) == nil {
 		errs = append(errs, c.checkKeys(tcp))

@@ -191,7 +191,7 @@ func TestSocketOfAKilledServerIsReplaced(t *testing.T) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert, key, pool := selfSigned(t)
-	w := start(t, setup{tls: [2]string{cert, key}, listen: "0.0.0.0:0"})
+	w := start(t, setup{tls: [3]string{cert, key}, listen: "0.0.0.0:0"})
 	_, port, _ := net.SplitHostPort(w.server.Addr())
 	w.url = "https://127.0.0.1:" + port
 	w.client.Transport = &http.Transport{ForceAttemptHTTP2: true,

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -78,6 +79,9 @@ func (s guard) identify(r *http.Request) (web.Caller, error) {
 			web.Problem(err)
 	case socket:
 		return localCaller(r, user, s.claims)
+	}
+	if who, sent, err := certified(r, time.Now()); sent {
+		return who, err
 	}
 	if fromHere(r) {
 		if err := checkHost(r); err != nil {

@@ -31,7 +31,7 @@ const deniedLines = 10
 
 // deniedReasons are all reasons of a denial.
 var deniedReasons = append([]string{"no_token", "malformed", "proxy", "foreign_page",
-	"unknown_user", "no_group"}, tokens.Reasons...)
+	"unknown_user", "no_group", "expired_certificate", "nameless_certificate"}, tokens.Reasons...)
 
 func newKeptOut(log hclog.Logger, m *metrics.Meters, a *scribe.Scribe) *keptOut {
 	return &keptOut{log: log, meters: m, audit: a, now: time.Now}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"muster/internal/files"
+	"muster/internal/certs"
 	"muster/internal/proc"
 	"muster/internal/socket"
 )
@@ -47,12 +47,15 @@ func (c Config) listenAt(ctx context.Context, p place) (net.Listener, error) {
 	}
 	var keys *tls.Config
 	if c.tls() {
-		pair, err := c.keyPair()
+		pair, err := certs.Pair(c.TLSCert, c.TLSKey)
 		if err != nil {
 			return nil, fmt.Errorf("server.tls: %w", err)
 		}
 		keys = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
 			NextProtos: []string{"h2", "http/1.1"}}
+		if err := c.addClientCA(keys); err != nil {
+			return nil, err
+		}
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address)
 	if err != nil {
@@ -73,19 +76,17 @@ func (c Config) listenAt(ctx context.Context, p place) (net.Listener, error) {
 	return l, nil
 }
 
-// pemMax bounds a file of certificates or a key.
-const pemMax = 4 << 20 // bytes
-
-func (c Config) keyPair() (pair tls.Certificate, err error) {
-	cert, err := files.Read(c.TLSCert, pemMax)
-	if err != nil {
-		return pair, err
+// addClientCA lets callers show certificates of the configured authorities, and verifies those.
+func (c Config) addClientCA(keys *tls.Config) error {
+	if c.TLSClientCA == "" {
+		return nil
 	}
-	key, err := files.Read(c.TLSKey, pemMax)
+	pool, err := certs.Pool(c.TLSClientCA)
 	if err != nil {
-		return pair, err
+		return fmt.Errorf("server.tls.client_ca: %w", err)
 	}
-	return tls.X509KeyPair(cert, key)
+	keys.ClientCAs, keys.ClientAuth = pool, tls.VerifyClientCertIfGiven
+	return nil
 }
 
 // placeNames are the places as people write them, between commas.

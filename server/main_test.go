@@ -76,7 +76,7 @@ type setup struct {
 	runbooks  []string     // beside label
 	none      bool         // no inventory is configured
 	durable   string
-	tls       [2]string                         // certificate and key
+	tls       [3]string                         // certificate, key, authority of callers
 	wrap      func(*queuetest.Queue) everything // what the server gets instead of the queue
 	history   *history.Store
 	more      func(*server.Deps) // nil: nothing more
@@ -196,7 +196,7 @@ func start(t testing.TB, with setup) *world {
 	}
 	w.server, err = server.New(server.Config{Listen: with.listen, Version: "1.2.3", Claims: !with.strict,
 		SocketGroup: with.group,
-		TLSCert:     with.tls[0], TLSKey: with.tls[1]}, deps)
+		TLSCert:     with.tls[0], TLSKey: with.tls[1], TLSClientCA: with.tls[2]}, deps)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,9 +16,11 @@ func NewWhoami() *cobra.Command {
 		Use:   "whoami",
 		Short: "Show who the server takes you for, and what proves it",
 		Long: `whoami asks the server who you are: os:alice, a user of its machine, by its unix
-socket, or the owner of the token in MUSTER_TOKEN. History and the audit log have that
-name. The verbs are all that you may do on some host; docs/ACCESS.md has their meaning,
-and says how to find out where. The groups are those that grants can name.
+socket; the owner of the token in MUSTER_TOKEN; or cert:NAME by the certificate in
+MUSTER_CLIENT_CERT. History and the audit log have that name.
+
+The verbs are all that you may do on some host; docs/ACCESS.md has their meaning, and
+says how to find out where. The groups are those that grants can name.
 
 Exit codes: 0 it knows you, 1 it does not, 3 the server does not answer.`,
 		Example:           "  muster whoami\n  muster whoami -o json",
@@ -35,7 +36,10 @@ Exit codes: 0 it knows you, 1 it does not, 3 the server does not answer.`,
 		}
 		text := cli.Cell(w.Principal) + ", by " + cli.Cell(w.Proof)
 		if w.Token != "" {
-			text += fmt.Sprintf(" %s, until %s", cli.Cell(w.Token), cli.Moment(w.Expires))
+			text += " " + cli.Cell(w.Token)
+		}
+		if !w.Expires.IsZero() {
+			text += ", until " + cli.Moment(w.Expires)
 		}
 		switch {
 		case w.Admin:

@@ -108,10 +108,11 @@ type Server struct {
 	AccessUsual bool `mapstructure:"-"` // Access is the default place
 }
 
-// TLS names the files of a certificate and its key, in PEM.
+// TLS names the files of a certificate and its key, in PEM, and of the authorities of callers.
 type TLS struct {
-	Cert string `mapstructure:"cert"`
-	Key  string `mapstructure:"key"`
+	Cert     string `mapstructure:"cert"`
+	Key      string `mapstructure:"key"`
+	ClientCA string `mapstructure:"client_ca"`
 }
 
 // Master says how much work a node does.
@@ -211,7 +212,8 @@ type Source struct {
 const envPrefix = "MUSTER_"
 
 // ownEnv are variables of the prefix that are no keys: they are for the CLI.
-var ownEnv = []string{"MUSTER_URL", "MUSTER_TOKEN", "MUSTER_CONFIG", "MUSTER_AS", proc.KeptEnv}
+var ownEnv = []string{"MUSTER_URL", "MUSTER_TOKEN", "MUSTER_CONFIG", "MUSTER_AS",
+	"MUSTER_CLIENT_CERT", "MUSTER_CLIENT_KEY", "MUSTER_CA", proc.KeptEnv}
 
 // defaults is the configuration that is used when nothing else is said. The
 // type of a value is that of its key.
@@ -246,6 +248,7 @@ func defaults(m local.Machine) map[string]any {
 		"server.access":                "",
 		"server.tls.cert":              "",
 		"server.tls.key":               "",
+		"server.tls.client_ca":         "",
 		"master.children":              16,
 		"master.slots":                 w.Slots,
 		"master.zones":                 w.Zones,

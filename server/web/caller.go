@@ -15,11 +15,11 @@ import (
 	"muster/internal/wording"
 )
 
-// A Caller is the user behind a request, named by a token or by the kernel.
+// A Caller is the user behind a request, named by a token, a certificate or the kernel.
 type Caller struct {
-	Name   string        // the principal: os:USER, or the owner of a token; empty: nobody has named it
+	Name   string        // the principal: os:USER, cert:NAME, the owner of a token; empty: none
 	Token  string        // id of the token that proves it; empty: there is none
-	Until  time.Time     // when that token ends
+	Until  time.Time     // when that token or the certificate ends
 	Groups []string      // such as os-group:ops, as policies name them
 	Scope  *access.Scope // of the token; nil: it may do what its owner may
 	Local  bool          // over a unix socket, without a token
@@ -27,15 +27,18 @@ type Caller struct {
 	Claims bool          // may say another name
 }
 
-// Proof returns the word for what proves the name: socket or token; empty: nothing does.
+// Proof returns the word for what proves the name: socket, token or certificate; empty: nothing
+// does.
 func (c Caller) Proof() string {
 	switch {
 	case c.Name == "":
 		return ""
 	case c.Local:
 		return "socket"
+	case c.Token != "":
+		return "token"
 	}
-	return "token"
+	return "certificate"
 }
 
 // Trusted reports whether the caller may read more than the one word of our health.
@@ -96,7 +99,7 @@ func Operator(who Caller, as, header string) (name string, proven bool, err erro
 		return "", false, errors.New("nobody says who asks: a token is needed")
 	case !who.Local:
 		if as != "" && as != who.Name {
-			return "", false, fmt.Errorf("the token is one of %s: leave `as` out, or use a token of %s",
+			return "", false, fmt.Errorf("you are %s: leave `as` out, or use a token of %s",
 				who.Name, Clip(as))
 		}
 		return who.Name, true, nil
