@@ -250,6 +250,14 @@ func (c *client) hello(jump time.Duration, then func(error)) {
 	if c.node != "" {
 		h.Who = c.node + "/" + c.slot
 	}
+	if c.known.known {
+		h.Sent = c.next()
+	}
+	for _, in := range c.held {
+		if !c.known.known {
+			h.Sent = max(h.Sent, jobs.Micros(in.Token)) // TIME when it was taken for this child
+		}
+	}
 	if jump != 0 {
 		h.Jumped, h.Since = jump, c.known.at(c.looked).Add(jump)
 	}
@@ -373,17 +381,24 @@ func (c *client) lose(l jobs.Loss, over func() bool, then func(error)) {
 	}, func(v any) string { return v.(string) }, func(_ any, err error) { then(err) })
 }
 
+// next returns a stamp: the estimate of TIME, later than all stamps before, unless the clock was put
+// back.
+func (c *client) next() jobs.Micros {
+	stamp := c.known.at(c.now)
+	if c.stamp < stamp.Add(time.Minute) {
+		stamp = max(stamp, c.stamp+1)
+	}
+	c.stamp = stamp
+	return stamp
+}
+
 // stamped makes a call that must not be carried out late. One that finds TIME far
 // from the stamp does nothing and says so; then TIME is read again.
 func (c *client) stamped(f func(jobs.Micros) call, status func(any) string, then func(any, error)) {
 	tries := 0
 	var try func()
 	try = func() {
-		stamp := c.known.at(c.now)
-		if c.stamp < stamp.Add(time.Minute) {
-			stamp = max(stamp, c.stamp+1)
-		}
-		c.stamp = stamp
+		stamp := c.next()
 		absent := func(v any) bool { return status(v) == model.Absent }
 		c.script(f(stamp), absent, func(v any, err error) {
 			if tries++; err != nil || (status(v) != model.Stale && status(v) != model.Skewed) {

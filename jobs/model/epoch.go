@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"muster/jobs"
@@ -16,6 +17,7 @@ type Hello struct {
 	Longest time.Duration
 	Jumped  time.Duration // jump of TIME since the caller last saw it; 0: none
 	Since   jobs.Micros   // when that was, by the present clock
+	Sent    jobs.Micros   // the stamp; 0: the caller knows no clock yet
 	Jobs    []InHand
 }
 
@@ -78,8 +80,9 @@ func (z *Zone) Epoch(now jobs.Micros, h Hello) Welcome {
 		c.freezeFor(wait, fmt.Sprintf("TIME jumped by %.0f s", math.Floor(h.Jumped.Seconds())))
 		c.write(func() { c.Flags.Jumped, c.Flags.High = c.raw, c.now })
 	}
+	late := c.late(h)
 	for _, in := range h.Jobs {
-		c.reassert(h, in)
+		c.reassert(h, in, late)
 	}
 	if h.Who != "" {
 		c.write(func() { c.Children[h.Who] = c.flags.Epoch })
@@ -111,12 +114,25 @@ func (c *call) open(h Hello) {
 	})
 }
 
+// late reports whether a later call of the caller's slot was carried out. Then the network delayed
+// this one, and the caller may have given back meanwhile what was given to it in this epoch: in an
+// epoch nothing is forgotten.
+func (c *call) late(h Hello) bool {
+	i := strings.LastIndexByte(h.Who, '/')
+	if i < 0 || h.Sent == 0 {
+		return false
+	}
+	before, found := c.Zone.Hold[h.Who[:i]][h.Who[i+1:]]
+	return found && c.old(h.Sent, before)
+}
+
 // reassert keeps the lock of a job in hand, and restores forgotten data.
-func (c *call) reassert(h Hello, in InHand) {
+func (c *call) reassert(h Hello, in InHand, late bool) {
 	t, j := c.task(in.Job.Task()), c.job(in.Job)
 	lock := c.locked(in.Job.Host())
 	// A caller that knows this epoch has lost nothing in it: a job that is not there has ended.
-	forgot := h.Knew != c.flags.Epoch && j.State != jobs.Ended && j.Token < in.Token
+	forgot := h.Knew != c.flags.Epoch && j.State != jobs.Ended && j.Token < in.Token &&
+		!(late && jobs.Micros(in.Token) > c.flags.Epoch)
 	runs := j.Token == in.Token && j.State == jobs.Running
 	keep := forgot || (runs && lock == (Lock{}))
 	if t == nil { // the task was forgotten, but a worker acts on the host

@@ -199,7 +199,7 @@ func (q *Conn) callEpoch(ctx context.Context, c redis.Scripter, e epochCall) err
 
 // epochArgs returns the arguments of epoch, and the boot clock before they are sent.
 func (q *Conn) epochArgs(e epochCall) (args []any, sent time.Duration) {
-	who, knew, longest, jump, since := "", "", int64(0), "", ""
+	who, knew, longest, jump, since, stamp := "", "", int64(0), "", "", jobs.Micros(0)
 	if q.cfg.Node != "" {
 		who = q.cfg.Node + "/" + q.cfg.Slot
 	}
@@ -209,6 +209,9 @@ func (q *Conn) epochArgs(e epochCall) (args []any, sent time.Duration) {
 	var inHand []any
 	if z := q.zones[e.zone]; z != nil {
 		knew, longest = z.epoch, z.longest.Microseconds()
+		if z.clock.known {
+			stamp = z.next(q.jumpMin)
+		}
 		if e.jump != 0 {
 			jump = strconv.FormatInt(e.jump.Microseconds(), 10)
 			since = z.clock.at(z.looked).Add(e.jump).String()
@@ -216,9 +219,12 @@ func (q *Conn) epochArgs(e epochCall) (args []any, sent time.Duration) {
 		for id, h := range z.held {
 			left := max(h.until-sent, time.Millisecond)
 			inHand = append(inHand, string(id), int64(h.token), left.Microseconds())
+			if !z.clock.known { // of a child that its master has given a job: TIME when it was taken
+				stamp = max(stamp, jobs.Micros(h.token))
+			}
 		}
 	}
-	return append([]any{e.run, knew, who, longest, jump, since}, inHand...), sent
+	return append([]any{e.run, knew, who, longest, jump, since, stamp.String()}, inHand...), sent
 }
 
 // movedTries bounds how often a call follows a zone that moves in a cluster.

@@ -90,6 +90,29 @@ func TestOfTwoJobsOnAHostThatAreToldAgainTheFirstKeepsIt(t *testing.T) {
 	})
 }
 
+// A child reports its job when it connects, and a copy of that report is delayed by the network until
+// the child has given the job back. The job stays where it is: nobody has it.
+func TestADelayedReportTakesNothingBack(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		calm(t, w, "fw0")
+		g := one(t, w.take(t, "1", 1))
+		h := model.Hello{Run: "run0", Who: "n1/1", Longest: time.Minute, Sent: jobs.Micros(g.Token),
+			Jobs: []model.InHand{{Job: g.Job, Token: g.Token, Left: 50 * time.Second}}}
+		w.epoch(t, h)
+		w.now = w.now.Add(2 * time.Second)
+		w.take(t, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
+		w.now = w.now.Add(time.Minute)
+		w.epoch(t, h)
+		if j := w.zone.Jobs[g.Job]; j != nil && j.State == jobs.Running {
+			t.Errorf("%s runs, and no child has it", g.Job)
+		}
+		if lock := w.zone.Locks["fw0"]; lock.Job != "" {
+			t.Errorf("its host is locked for %s", lock.Job)
+		}
+		one(t, w.take(t, "2", 1))
+	})
+}
+
 // The next token is above all tokens that children report, whatever the order of their reports.
 func TestTokensGrowAfterARestart(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {

@@ -56,9 +56,13 @@ func (q *Conn) Stamped(ctx context.Context, s *Script, name string,
 func (q *Conn) stamp(name string) jobs.Micros {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	z := q.zones[name]
+	return q.zones[name].next(q.jumpMin)
+}
+
+// next is stamp for who holds the lock. A clock that goes back by more than jumpMin was put back.
+func (z *zone) next(jumpMin time.Duration) jobs.Micros {
 	now := z.clock.at(proc.Boot())
-	if z.stamp < now.Add(q.jumpMin) {
+	if z.stamp < now.Add(jumpMin) {
 		now = max(now, z.stamp+1)
 	}
 	z.stamp = now

@@ -218,7 +218,7 @@ func number(v []any, i int) (n int) {
 }
 
 func (w *twin) epoch(t rapid.TB, h model.Hello) model.Welcome {
-	args := []any{h.Run, "", h.Who, h.Longest.Microseconds(), "", h.Since.String()}
+	args := []any{h.Run, "", h.Who, h.Longest.Microseconds(), "", h.Since.String(), h.Sent.String()}
 	if h.Jumped != 0 {
 		args[4] = h.Jumped.Microseconds()
 	}

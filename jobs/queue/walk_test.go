@@ -453,6 +453,13 @@ func (m *walker) connect(t *rapid.T) {
 // speak reports the jobs that a child has in hand.
 func (m *walker) speak(t *rapid.T, c *pretended) {
 	h := model.Hello{Run: fmt.Sprint("run", m.run), Who: c.who(), Longest: time.Minute, Knew: c.epoch}
+	switch rapid.IntRange(0, 4).Draw(t, "stamp") {
+	case 0: // the caller knows no clock
+	case 1: // a copy that the network delayed
+		h.Sent = m.now.Add(-time.Hour)
+	default:
+		h.Sent = m.now + jobs.Micros(m.n)
+	}
 	for _, id := range slices.Sorted(maps.Keys(c.hand)) {
 		left := c.until[id].Sub(m.real) + jobs.Margin(c.hand[id].Timeout)
 		h.Jobs = append(h.Jobs, model.InHand{Job: id, Token: c.hand[id].Token,

@@ -7,7 +7,8 @@
 --      4 longest lock that the caller knows, µs
 --      5 by how much TIME has jumped since the caller saw it last, µs ('' = it has not)
 --      6 when that was, µs, by the clock as it is now
---      7.. jobs in hand: id, token, µs until the lock ends, three each
+--      7 when the caller sent this, by its estimate of TIME, µs (0 = it has none)
+--      8.. jobs in hand: id, token, µs until the lock ends, three each
 -- Returns {epoch, frozen until, now, longest lock}
 -- Keeps: after a restart, a failover or a loss of the zone nothing is taken until every
 --      registered child has called, at the latest after the longest lock that any caller
@@ -93,12 +94,26 @@ local function used(token)
   m.w('HSET', m.kZone, 'token', m.us(m.zone.token))
 end
 
-for i = 7, #ARGV, 3 do
+-- late reports whether a later call of the caller's slot was carried out. Then the network delayed
+-- this one, and the caller may have given back meanwhile what was given to it in this epoch: in an
+-- epoch nothing is forgotten.
+local function late()
+  local node, slot = string.match(who, '^(.*)/([^/]*)$')
+  local before = node and m.num(ARGV[7]) ~= 0 and call('HGET', m.kHold .. node, slot)
+  if not before then return false end
+  local sent = m.num(string.match(before, ' (%d+)'))
+  -- A stamp from the future comes from a clock that was wrong.
+  return m.num(ARGV[7]) < sent and sent < m.raw + m.MINUTE
+end
+
+local delayed = late()
+for i = 8, #ARGV, 3 do
   local id, token, left = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   local t, j = m.task(m.taskOf(id)), m.job(id)
   local lock = m.locked(m.hostOf(id))
   -- A caller that knows this epoch lost nothing in it: a job that is missing has ended.
   local forgot = knew ~= m.zone.epoch and j.state ~= 'ended' and m.num(j.token) < m.num(token)
+    and not (delayed and m.num(token) > m.num(m.zone.epoch))
   if not t and forgot and (not lock or m.num(string.match(lock, '^%d+')) < m.num(token)) then
     -- Redis forgot its whole task, but a worker is at work on the host.
     m.lock(id, token, m.raw + math.max(left, 1))
