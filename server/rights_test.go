@@ -365,6 +365,26 @@ func TestAHealthCheckNeedsTheRightToRunIt(t *testing.T) {
 	}
 }
 
+// To end queued work of others, or to go on in spite of a freeze, is an order.
+func TestWhatStopsOthersNeedsTheRightToOrder(t *testing.T) {
+	t.Parallel()
+	w := guarded(t)
+	var a api.TokenAnswer
+	w.call("POST", "/v1/tokens", api.TokenRequest{Name: "run", Owner: "user:operator",
+		Scope: &api.TokenScope{Verbs: []string{"see", "run"}}}, &a)
+	plain, over, key := run("fw-a1"), run("fw-a1"), run("fw-a1")
+	over.OverrideFreeze, key.Supersedes = "a hole", "k"
+	for name, c := range map[string]struct {
+		body api.Submit
+		want int
+	}{"plain": {plain, 201}, "over a freeze": {over, 403}, "in the place of others": {key, 403}} {
+		res, text := w.raw("POST", "/v1/tasks", c.body, bearing(a.Token))
+		if res.StatusCode != c.want || c.want == 403 && !strings.Contains(string(text), "may not order exec") {
+			t.Errorf("%s: %s %s", name, res.Status, text)
+		}
+	}
+}
+
 // Without a file the user of the server and root are admins, and nobody else is anything.
 func TestWithoutAFileNobodyElseIsAnything(t *testing.T) {
 	t.Parallel()

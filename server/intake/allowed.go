@@ -19,9 +19,15 @@ func (s *submission) checkRights(ctx context.Context) error {
 	if s.ask.Body.AllowedOnly {
 		keepAllowed(view, &s.draft, s.runbooks())
 	}
-	for _, runbook := range s.runbooks() {
-		if err := view.Refuse(access.Act{Verb: access.Run, Runbook: runbook}, s.draft.Names); err != nil {
-			return err
+	verbs := []access.Verb{access.Run}
+	if b := s.ask.Body; b.Supersedes != "" || b.OverrideFreeze != "" {
+		verbs = append(verbs, access.Order) // it ends queued work of others, or goes on in spite of an order
+	}
+	for _, verb := range verbs {
+		for _, runbook := range s.runbooks() {
+			if err := view.Refuse(access.Act{Verb: verb, Runbook: runbook}, s.draft.Names); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
