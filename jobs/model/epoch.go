@@ -80,7 +80,7 @@ func (z *Zone) Epoch(now jobs.Micros, h Hello) Welcome {
 		c.freezeFor(wait, fmt.Sprintf("TIME jumped by %.0f s", math.Floor(h.Jumped.Seconds())))
 		c.write(func() { c.Flags.Jumped, c.Flags.High = c.raw, c.now })
 	}
-	late := c.late(h)
+	late := h.late(c)
 	for _, in := range h.Jobs {
 		c.reassert(h, in, late)
 	}
@@ -117,7 +117,7 @@ func (c *call) open(h Hello) {
 // late reports whether a later call of the caller's slot was carried out. Then the network delayed
 // this one, and the caller may have given back meanwhile what was given to it in this epoch: in an
 // epoch nothing is forgotten.
-func (c *call) late(h Hello) bool {
+func (h Hello) late(c *call) bool {
 	i := strings.LastIndexByte(h.Who, '/')
 	if i < 0 || h.Sent == 0 {
 		return false
