@@ -1,7 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"time"
@@ -40,7 +42,7 @@ const startedAnew = "Redis was started anew or replaced"
 // Epoch reports whether Redis is the one that the caller knew, and restores its forgotten jobs.
 func (z *Zone) Epoch(now jobs.Micros, h Hello) Welcome {
 	c := z.begin(now)
-	registered := c.children()
+	registered := maps.Clone(c.Children)
 	switch f := &c.flags; {
 	case f.Run == "":
 		c.open(h)
@@ -93,14 +95,6 @@ func (z *Zone) Epoch(now jobs.Micros, h Hello) Welcome {
 	return Welcome{c.flags.Epoch, c.flags.Freeze.Until, c.now, c.flags.Longest}
 }
 
-func (c *call) children() map[string]jobs.Micros {
-	out := make(map[string]jobs.Micros, len(c.Children))
-	for who, epoch := range c.Children {
-		out[who] = epoch
-	}
-	return out
-}
-
 // open begins an epoch. Its number differs from all earlier ones, even if TIME went back.
 func (c *call) open(h Hello) {
 	f := &c.flags
@@ -114,9 +108,8 @@ func (c *call) open(h Hello) {
 	})
 }
 
-// late reports whether a later call of the caller's slot was carried out. Then the network delayed
-// this one, and the caller may have given back meanwhile what was given to it in this epoch: in an
-// epoch nothing is forgotten.
+// late reports whether a later call of the caller's slot was carried out. Then the caller may have
+// given back meanwhile what was given to it in this epoch, in which nothing is forgotten.
 func (h Hello) late(c *call) bool {
 	i := strings.LastIndexByte(h.Who, '/')
 	if i < 0 || h.Sent == 0 {
@@ -154,12 +147,9 @@ func (c *call) reassert(h Hello, in InHand, late bool) {
 	c.appoint(in.Job, c.now.Add(in.Left+lockDelay(t.Head.Spec.Timeout)))
 	c.write(func() { c.Queue.Remove(in.Job) })
 	c.write(func() { c.Held.remove(t.id, in.Job) })
-	due := j.Due
-	if due == 0 {
-		due = t.Due
-	}
 	c.change(in.Job, func(kept *Job) {
-		kept.State, kept.Token, kept.Node, kept.Due = jobs.Running, in.Token, h.Who, due
+		kept.State, kept.Token, kept.Node = jobs.Running, in.Token, h.Who
+		kept.Due = cmp.Or(j.Due, t.Due)
 		kept.Counts.Attempt = j.Counts.Attempt + 1
 		if j.State != jobs.Running {
 			kept.Was = was(j, false)
@@ -259,7 +249,7 @@ func (z *Zone) Lose(now jobs.Micros, a Loss) (lost []jobs.ID, stale bool) {
 		c.Zone.Hold[a.Node][a.Slot] = Hold{Request: "-", Sent: a.Sent, Status: slotLost,
 			Jobs: map[jobs.ID]jobs.Token{}}
 	})
-	who, registered := a.Node+"/"+a.Slot, c.children()
+	who, registered := a.Node+"/"+a.Slot, maps.Clone(c.Children)
 	if _, ok := registered[who]; ok {
 		c.write(func() { delete(c.Children, who) })
 		delete(registered, who)

@@ -106,12 +106,7 @@ func (s *Set[K]) cut(id K) {
 }
 
 func (s *Set[K]) clone() *Set[K] {
-	c := &Set[K]{sorted: slices.Clone(s.sorted), Expires: s.Expires,
-		scores: make(map[K]jobs.Micros, len(s.scores))}
-	for _, e := range s.sorted {
-		c.scores[e.id] = e.at
-	}
-	return c
+	return &Set[K]{sorted: slices.Clone(s.sorted), scores: maps.Clone(s.scores), Expires: s.Expires}
 }
 
 // sets holds sorted sets by name. As in Redis, an empty one does not exist.

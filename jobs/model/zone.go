@@ -244,8 +244,7 @@ func (z *Zone) Clone() *Zone {
 	c.Rollouts = maps.Clone(z.Rollouts)
 	c.Jobs = make(map[jobs.ID]*Job, len(z.Jobs))
 	for id, j := range z.Jobs {
-		copied := *j
-		c.Jobs[id] = &copied
+		c.Jobs[id] = new(*j)
 	}
 	c.Tasks = make(map[jobs.TaskID]*Task, len(z.Tasks))
 	for id, t := range z.Tasks {

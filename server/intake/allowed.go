@@ -21,7 +21,7 @@ func (s *submission) checkRights(ctx context.Context) error {
 	}
 	verbs := []access.Verb{access.Run}
 	if b := s.ask.Body; b.Supersedes != "" || b.OverrideFreeze != "" {
-		verbs = append(verbs, access.Order) // it ends queued work of others, or goes on in spite of an order
+		verbs = append(verbs, access.Order) // it ends work of others, or goes on in spite of an order
 	}
 	for _, verb := range verbs {
 		for _, runbook := range s.runbooks() {
