@@ -182,7 +182,10 @@ func TestAnOrderThatCannotBeWrittenDownIsRefusedAndStopsWork(t *testing.T) {
 	p.Kill()
 	for _, path := range []string{"/v1/tasks", "/v1/lift", "/v1/zones/default/resume", "/v1/tokens"} {
 		res, text := w.raw("POST", path, map[string]any{"runbook": "label", "on": "fw001", "name": "t1"}, nil)
-		if path == "/v1/tasks" {
+		switch path {
+		case "/v1/tokens":
+			res, text = w.raw("POST", path, map[string]any{"name": "t1"}, nil)
+		case "/v1/tasks":
 			res, text = w.raw("POST", path, map[string]any{"runbook": "label", "on": "fw001",
 				"args": map[string]any{"word": "tango"}}, nil)
 		}

@@ -75,8 +75,8 @@ func (s guard) identify(r *http.Request) (web.Caller, error) {
 			return web.Caller{}, web.Problem(err)
 		}
 		scope, err := s.tokens.ScopeOf(t)
-		return web.Caller{Name: t.Owner, Token: t.ID, Until: t.Expires.Time, Scope: scope},
-			web.Problem(err)
+		return web.Caller{Name: t.Owner, Groups: groupsOf(t.Owner), Token: t.ID,
+			Until: t.Expires.Time, Scope: scope}, web.Problem(err)
 	case socket:
 		return localCaller(r, user, s.claims)
 	}

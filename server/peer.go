@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 
 	"muster/fleet"
@@ -47,11 +48,25 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 }
 
 func newPeer(p socket.Peer) peer {
-	out := peer{name: web.OSPrefix + p.User(plainName)}
-	for _, group := range p.Groups(plainName) {
-		out.groups = append(out.groups, "os-group:"+group)
+	return peer{web.OSPrefix + p.User(plainName), asGroups(p.Groups(plainName))}
+}
+
+// asGroups returns groups of the machine as policies name them.
+func asGroups(names []string) []string {
+	var out []string
+	for _, name := range names {
+		out = append(out, "os-group:"+name)
 	}
 	return out
+}
+
+// groupsOf returns the groups of a token's owner: those of the machine, if it is a user of it.
+func groupsOf(owner string) []string {
+	name, is := strings.CutPrefix(owner, web.OSPrefix)
+	if !is {
+		return nil
+	}
+	return asGroups(socket.GroupsOf(name, plainName))
 }
 
 // plainName reports whether a name of the machine can be one of muster's.

@@ -51,7 +51,8 @@ func newRequests(s *Server, d Deps) requests {
 		overload = jobs.DefaultOverload()
 	}
 	r.forecast = &foresight.Forecaster{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs,
-		Estimates: q.Hub.Estimates, Stock: s.stock, Book: book, Slots: r.openings.Slots,
+		Seen: s.site.tasks.Seen, Estimates: q.Hub.Estimates, Stock: s.stock, Book: book,
+		Slots:    r.openings.Slots,
 		Overload: overload, Now: now}
 	return r
 }

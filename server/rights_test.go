@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"muster/access"
 	"muster/api"
@@ -15,6 +16,7 @@ import (
 	"muster/jobs"
 	"muster/server"
 	"muster/server/rights"
+	"muster/testkit/redistest"
 )
 
 // twoCustomers are hosts of acme and of bolt.
@@ -454,5 +456,115 @@ func TestAChangedPolicyIsInForceAtOnce(t *testing.T) {
 	says("")
 	if got := w.status("GET", "/v1/tasks", token); got != 403 {
 		t.Errorf("once he is taken out: %d", got)
+	}
+}
+
+// An attacker with the rights of an operator of acme found these ways to hosts and tasks of others.
+func TestAnOperatorOfOneCustomerFindsNoWayAround(t *testing.T) {
+	t.Parallel()
+	w := guarded(t)
+	header := bearing(w.token("operator-acme"))
+	ask := func(method, path string, body any) string {
+		t.Helper()
+		res, text := w.raw(method, path, body, header)
+		return res.Status + " " + string(text)
+	}
+	foreign, mixed := w.submit(run("fw-b1")).Task, w.submit(run("fw-a1,fw-b2")).Task
+	frozen := map[string]any{"name": "all-stop", "until": time.Now().Add(time.Hour).Format(time.RFC3339), "reason": "x",
+		"scope": "all"}
+	w.raw("POST", "/v1/freezes", frozen, nil)
+
+	plan := ask("POST", "/v1/plan", run("fw-a1"))
+	if !strings.HasPrefix(plan, "200") || strings.Contains(plan, string(foreign)) ||
+		strings.Contains(plan, string(mixed)) {
+		t.Errorf("the plan names tasks of others: %s, %s", plan, w.log)
+	}
+	job := ask("GET", "/v1/jobs/"+string(mixed)+":fw-a1", nil)
+	if !strings.HasPrefix(job, "200") || strings.Contains(job, "fw-b2") || strings.Contains(job, "fw-b") {
+		t.Errorf("a job of a mixed task names foreign hosts: %s", job)
+	}
+	for _, path := range []string{":fw-a1", ":fw-a1/output", ":fw-a1/course"} {
+		got, none := ask("GET", "/v1/jobs/"+string(foreign)+path, nil), ask("GET", "/v1/jobs/0000000000"+path, nil)
+		if strings.ReplaceAll(got, string(foreign), "ID") != strings.ReplaceAll(none, "0000000000", "ID") {
+			t.Errorf("a host that a foreign task has not: %s, and of no task: %s", got, none)
+		}
+	}
+	said := ask("POST", "/v1/tasks/"+string(mixed)+"/retry", map[string]any{"id": string(foreign)})
+	if strings.Contains(said, "fw-b") || !strings.HasPrefix(said, "404") {
+		t.Errorf("a retry of a mixed task: %s", said)
+	}
+}
+
+// Of a task in two zones one part expires before the other: what is left is not the whole task.
+func TestATaskThatHasLostAPartIsNotSeenByTheOther(t *testing.T) {
+	t.Parallel()
+	list := twoCustomers()
+	for i := range list {
+		if list[i].Customer == "bolt" {
+			list[i].Zone = "dmz"
+		}
+	}
+	redis := redistest.StartServer(t)
+	cfg, policy := redis.Config(), policyOf(t, rolesPolicy())
+	w := start(t, setup{redis: &cfg, inventory: fixed(list), more: func(d *server.Deps) { d.Policy = policy }})
+	mixed := w.submit(run("fw-a1,fw-b1")).Task
+	raw := redistest.Raw(t, cfg, "hub")
+	if n := raw.Del(t.Context(), "muster:{dmz}:task:"+string(mixed)).Val(); n != 1 {
+		t.Fatal("there is no part in the other zone")
+	}
+	token := w.token("operator-acme")
+	for _, route := range []string{"GET /v1/tasks/" + string(mixed), "POST /v1/tasks/" + string(mixed) + "/pause"} {
+		method, path, _ := strings.Cut(route, " ")
+		if got := w.status(method, path, token); got != 404 {
+			t.Errorf("%s: %d", route, got)
+		}
+	}
+}
+
+// The ids of a chain can be guessed. A task that somebody else has put under one is none of the
+// chain's: it neither goes on nor ends by it.
+func TestAChainTakesNoTaskOfAnotherForItsOwn(t *testing.T) {
+	t.Parallel()
+	policy := policyOf(t, rolesPolicy())
+	w := start(t, setup{inventory: fixed(twoCustomers()), runbooks: []string{ownBook, ownBack},
+		more: func(d *server.Deps) { d.Policy = policy }})
+	made := w.submit(api.Submit{Runbook: "own", On: "fw-b1",
+		Rollout: &jobs.RolloutAsk{ChainAsk: jobs.ChainAsk{RollBack: true}}})
+	header := bearing(w.token("operator-acme"))
+	alphabet := "0123456789abcdefghjkmnpqrstvwxyz"
+	at := strings.IndexByte(alphabet, made.Task[9])
+	for i := 1; i <= 2; i++ {
+		squat := run("fw-a1")
+		squat.ID = string(made.Task[:9]) + string(alphabet[(at+i)%len(alphabet)])
+		w.raw("POST", "/v1/tasks", squat, header)
+		w.raw("POST", "/v1/tasks/"+squat.ID+"/cancel", map[string]any{"reason": "bye"}, header)
+	}
+	_, text := w.raw("GET", "/v1/chains/"+string(made.Task), nil, nil)
+	if strings.Contains(string(text), "fw-a1") || strings.Contains(string(text), "bye") ||
+		!strings.Contains(string(text), string(made.Task)) {
+		t.Errorf("the chain shows a task of another: %s", text)
+	}
+}
+
+// Requests that are refused leave no orders in the audit log, however many they are.
+func TestRefusedTokensLeaveFewEntries(t *testing.T) {
+	t.Parallel()
+	a := audited(t)
+	policy := policyOf(t, rolesPolicy())
+	w := start(t, setup{more: func(d *server.Deps) { a.write(d); d.Policy = policy }})
+	token := w.token("operator")
+	const calls = 150
+	for range calls {
+		w.raw("DELETE", "/v1/tokens/nosuch", nil, bearing(token))
+		w.raw("POST", "/v1/tokens", api.TokenRequest{Name: "x", Owner: "user:other"}, bearing(token))
+	}
+	if n := len(a.entries(t)); n > calls {
+		t.Errorf("%d entries of %d refused requests", n, 2*calls)
+	}
+	for i := range 120 {
+		w.raw("POST", "/v1/tokens", api.TokenRequest{Name: fmt.Sprint("t", i)}, bearing(token))
+	}
+	if n := len(w.tokens(token)); n != 100 {
+		t.Errorf("one owner has %d tokens, want 100 at most", n)
 	}
 }

@@ -86,7 +86,8 @@ func (s *Server) register(api huma.API) {
 	chains := chainRoutes{s.chainDuty, s.queue.Hub.Chains, s.queue.Hub.ChainDuty, s.queue.Read.Tasks,
 		until, s.log}
 	submits := submitRoutes{s.intake, find, chains, s.meters, s.log}
-	hosts := books.HostRoutes{Stock: s.stock, Look: s.look, Waits: s.queue.Read.Waits}
+	hosts := books.HostRoutes{Stock: s.stock, Look: s.look, Waits: s.queue.Read.Waits,
+		SeenJobs: s.site.tasks.SeenJobs}
 	pauses := state.PauseRoutes{Queue: stateOf(s.queue), Stock: s.stock, Agreed: s.agreed}
 	groups := tasks.Groups{Said: s.queue.Read.Outputs, Stock: s.stock}
 	for _, one := range []interface{ Routes(huma.API) }{
@@ -95,7 +96,7 @@ func (s *Server) register(api huma.API) {
 			Seen: s.site.tasks.Seen},
 		tasks.FollowRoutes{Reads: reads, Streams: s.streams, Find: find, Groups: groups, Why: why},
 		tasks.JobRoutes{Reads: reads, Find: find, Until: until, Why: why, Stock: s.stock,
-			Asks: s.queue.Orders.Asks, Log: s.log},
+			Asks: s.queue.Orders.Asks, Log: s.log, Seen: s.site.tasks.Seen},
 		chains,
 		orders.SwitchRoutes{Switches: o.Switches, Halts: o.Halts, Exclusion: o.Exclusion,
 			Zones: s.queue.Conn, Stock: s.stock, Log: s.log, Whole: whole, Gone: find.Gone,
@@ -127,7 +128,7 @@ func (s *Server) register(api huma.API) {
 		state.NodeRoutes{Queue: stateOf(s.queue), Stock: s.stock, Why: why, Log: s.log},
 		books.RunbookRoutes{Catalog: s.catalog.Load},
 		orders.FsckRoutes{Examine: s.queue.Care.Fsck, Zones: s.queue.Conn, Log: s.log},
-		tokens.Routes{Book: s.site.tokens, Log: s.log},
+		tokens.Routes{Book: s.site.tokens, Audit: s.audit.Scribe, Log: s.log},
 		auditlog.Routes{Watch: s.watch(), Logger: s.log},
 		whoRoutes{},
 		s.health(),

@@ -143,6 +143,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		Catalog: s.catalog.Load, Now: s.clock}
 	s.streams = &tasks.Streams{Reads: readsOf(d.Queue), Zones: d.Queue.Conn,
 		Until: web.Waiter{Stopping: s.site.stopping}, Now: s.clock}
+	s.site.tasks = rights.NewTasks(rightsOn{d.Queue.Read.Tasks, d.Queue.Read.Jobs}, s.stock.ZoneOf)
 	s.intake = newRequests(s, d)
 	s.tend, s.chainDuty = newTend(s), newChains(s)
 	if d.ServerKeys == nil {
@@ -150,7 +151,6 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s.site.tokens = tokens.NewBook(d.Queue.Hub.Tokens, d.ServerKeys, s.clock)
 	s.catalog.Store(d.Catalog)
-	s.site.tasks = rights.NewTasks(rightsOn{d.Queue.Read.Tasks, d.Queue.Read.Jobs})
 	var err error
 	if s.site.rights, err = s.newRights(d.Policy); err != nil {
 		return nil, err

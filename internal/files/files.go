@@ -31,13 +31,23 @@ func Read(path string, most int) ([]byte, error) {
 // Private is Read for a file whose permissions matter: the mode is that of the file which was
 // read.
 func Private(path string, most int) ([]byte, fs.FileMode, error) {
+	data, info, err := Owned(path, most)
+	if err != nil {
+		return nil, 0, err
+	}
+	return data, info.Mode(), nil
+}
+
+// Owned is Private for a file whose owner matters, too: all that is known of it is of the file
+// which was read, whatever the path leads to before and after.
+func Owned(path string, most int) ([]byte, fs.FileInfo, error) {
 	out, err := within(patience, path, func() (content, error) { return read(path, most) })
-	return out.data, out.mode, err
+	return out.data, out.info, err
 }
 
 type content struct {
 	data []byte
-	mode fs.FileMode
+	info fs.FileInfo
 }
 
 // within does something that may hang, and leaves it alone when it takes too long.
@@ -85,7 +95,7 @@ func read(path string, most int) (content, error) {
 	case len(data) > most: // it grows
 		return content{}, tooLarge(path, most)
 	}
-	return content{data, info.Mode()}, nil
+	return content{data, info}, nil
 }
 
 func tooLarge(path string, most int) error {

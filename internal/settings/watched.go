@@ -43,7 +43,7 @@ func (w *watched[T]) get() (T, error) {
 		return w.last, nil
 	}
 	now := time.Now()
-	made, data, err := w.read(info)
+	made, data, err := w.read()
 	if err != nil {
 		w.info = nil
 		var none T
@@ -56,11 +56,12 @@ func (w *watched[T]) get() (T, error) {
 	return w.last, nil
 }
 
-func (w *watched[T]) read(info fs.FileInfo) (made T, data []byte, err error) {
-	data, mode, err := files.Private(w.path, w.max)
+func (w *watched[T]) read() (made T, data []byte, err error) {
+	data, info, err := files.Owned(w.path, w.max)
 	if err != nil {
 		return made, nil, fmt.Errorf("%s: %w", w.setting, err)
 	}
+	mode := info.Mode()
 	if mode.Perm()&w.bad != 0 {
 		return made, nil, fmt.Errorf("%s: %s has mode %04o, so others can %s it: chmod %o %s",
 			w.setting, w.path, mode.Perm(), w.verb(), 0o644&^w.bad&^0o200, w.path)
@@ -85,9 +86,6 @@ func (w *watched[T]) verb() string {
 
 // ownerOf returns the uid of the owner of a file; 0: it is not known.
 func ownerOf(info fs.FileInfo) int {
-	if info == nil {
-		return 0
-	}
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(s.Uid)
 	}

@@ -65,6 +65,19 @@ func (p Peer) Groups(plain func(name string) bool) []string {
 	if err != nil {
 		return nil
 	}
+	return groupsOf(u, plain)
+}
+
+// GroupsOf is Groups for a user by name; none if the machine has no such user.
+func GroupsOf(name string, plain func(string) bool) []string {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil
+	}
+	return groupsOf(u, plain)
+}
+
+func groupsOf(u *user.User, plain func(string) bool) []string {
 	ids, err := u.GroupIds()
 	if err != nil {
 		return nil

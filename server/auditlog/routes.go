@@ -17,6 +17,7 @@ import (
 	"muster/audit"
 	"muster/history/ledger"
 	"muster/jobs"
+	"muster/server/scribe"
 	"muster/server/web"
 )
 
@@ -258,7 +259,7 @@ func (s Routes) erasing(ctx context.Context, in *eraseInput) (string, error) {
 
 // said writes what will be erased, and then erases it. The name is not in the entry.
 func (s Routes) said(ctx context.Context, object, reason string, do func() error) error {
-	end, err := s.Scribe.Says(ctx, audit.VerbErase, object, reason)
+	end, err := s.Scribe.Says(ctx, scribe.Deed{Verb: audit.VerbErase, Object: object, Reason: reason})
 	if err != nil {
 		return err
 	}

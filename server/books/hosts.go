@@ -35,6 +35,9 @@ type HostRoutes struct {
 	Stock *stock.Store
 	Look  *stock.Looker
 	Waits Work
+
+	// SeenJobs returns those jobs of a list that the caller may see.
+	SeenJobs func(ctx context.Context, list []jobs.JobInfo) ([]jobs.JobInfo, error)
 }
 
 // Routes registers the routes of the resource.
@@ -135,7 +138,11 @@ func (s HostRoutes) host(ctx context.Context, in *hostInput) (*hostOutput, error
 		return nil, web.Problem(err)
 	}
 	out.Body.Unfenced = unfenced[h.Name]
-	out.Body.HostWork, err = s.Waits.HostWork(ctx, h.Zone, h.Name, stock.TasksLooked)
+	work, err := s.Waits.HostWork(ctx, h.Zone, h.Name, stock.TasksLooked)
+	if err == nil {
+		work.Jobs, err = s.SeenJobs(ctx, work.Jobs)
+	}
+	out.Body.HostWork = work
 	return out, web.Problem(err)
 }
 

@@ -227,6 +227,9 @@ func (s Windows) hostWindows(ctx context.Context, in *hostWindowsInput) (*hostWi
 		out.Hidden = append(out.Hidden, windowInfo(s.Now(), book, w))
 	}
 	for _, w := range e.Others {
+		if !web.ViewOf(ctx).Whole() {
+			break // they are of other customers
+		}
 		out.Others = append(out.Others, windowInfo(s.Now(), book, w))
 	}
 	for _, f := range e.Freezes {

@@ -164,22 +164,24 @@ func (d *Chains) See(ctx context.Context, c jobs.Chain, o jobs.ChainOrders) (
 	seen jobs.ChainSeen, err error) {
 	seen = jobs.ChainSeen{ChainOrders: o, Now: d.Now()}
 	if c.Stage != nil {
-		if seen.Stage, err = d.wholeTask(ctx, c.Stage.Task); err != nil {
+		if seen.Stage, err = d.wholeTask(ctx, c, c.Stage.Task); err != nil {
 			return seen, err
 		}
 	}
-	if seen.Do, err = d.wholeTask(ctx, c.Do.Task); err != nil || c.Undo == nil {
+	if seen.Do, err = d.wholeTask(ctx, c, c.Do.Task); err != nil || c.Undo == nil {
 		return seen, err
 	}
-	seen.Undo, err = d.wholeTask(ctx, c.Undo.Task)
+	seen.Undo, err = d.wholeTask(ctx, c, c.Undo.Task)
 	return seen, err
 }
 
-// wholeTask returns a task; nil if it was not submitted as a whole.
-func (d *Chains) wholeTask(ctx context.Context, id jobs.TaskID) (*jobs.TaskInfo, error) {
+// wholeTask returns a task of a chain; nil if it was not submitted as a whole. The ids of a chain
+// can be guessed: a task that somebody else has put under one is none of the chain's.
+func (d *Chains) wholeTask(ctx context.Context, c jobs.Chain, id jobs.TaskID) (*jobs.TaskInfo,
+	error) {
 	t, err := d.Tasks.Task(ctx, id)
-	if errors.Is(err, queue.ErrNotFound) ||
-		err == nil && (t.State == jobs.TaskSubmitting || t.CancelledInSubmit) {
+	if errors.Is(err, queue.ErrNotFound) || err == nil && (t.State == jobs.TaskSubmitting ||
+		t.CancelledInSubmit || t.Chain != c.ID || t.Operator != c.Operator) {
 		return nil, nil
 	}
 	if err != nil {

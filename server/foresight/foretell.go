@@ -36,7 +36,9 @@ type Estimates interface {
 
 // A Forecaster knows the queue, the windows and the nodes.
 type Forecaster struct {
-	Tasks     Tasks
+	Tasks Tasks
+	// Seen returns those tasks of a list that the caller may see.
+	Seen      func(ctx context.Context, list []jobs.TaskInfo) ([]jobs.TaskInfo, error)
 	Jobs      stock.Jobs
 	Estimates Estimates
 	Stock     *stock.Store
@@ -55,6 +57,7 @@ type foretelling struct {
 	estimates map[string]jobs.Estimate
 	taken     map[string]*api.TakenTime // of the task that is asked for, by field
 	notes     []string
+	seen      map[jobs.TaskID]bool // tasks of the queue that the caller may see
 }
 
 // A plan looks at most at so many tasks of the queue.
@@ -163,12 +166,23 @@ func (f *Forecaster) queued(ctx context.Context, w *foretelling) ([]api.OtherTas
 		return nil, err
 	}
 	slices.SortFunc(list, func(a, b jobs.TaskInfo) int { return cmp.Compare(a.Task, b.Task) })
+	// All of them count for the forecast, and the answer names those that the caller sees.
+	shown, err := f.Seen(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	w.seen = map[jobs.TaskID]bool{}
+	for _, t := range shown {
+		w.seen[t.Task] = true
+	}
 	var out []api.OtherTask
 	paused := 0
 	for _, t := range list {
 		switch t.State {
 		case jobs.TaskPaused:
-			paused++
+			if w.seen[t.Task] {
+				paused++
+			}
 			continue
 		case jobs.TaskQueued, jobs.TaskRunning:
 		default:

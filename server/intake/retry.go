@@ -14,6 +14,7 @@ import (
 	"muster/server/draft"
 	"muster/server/fault"
 	"muster/server/stock"
+	"muster/server/web"
 )
 
 // A retry reads so many jobs at once.
@@ -114,6 +115,8 @@ func (t *retry) answerIfKnown(ctx context.Context) error {
 		return nil
 	case err != nil:
 		return err
+	case info.RetryOf != t.ask.Of && !web.ViewOf(ctx).Whole():
+		return foreign(id)
 	case info.RetryOf != t.ask.Of:
 		return conflict(id, fmt.Sprintf("it is no retry of %s", t.ask.Of))
 	case info.CancelledInSubmit:

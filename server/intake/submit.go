@@ -133,6 +133,9 @@ func (s *submission) notInHistory(ctx context.Context, id jobs.TaskID) error {
 	if err != nil { // it is not there; or history is away, which stops nobody
 		return nil
 	}
+	if !web.ViewOf(ctx).Whole() {
+		return foreign(id)
+	}
 	return conflict(id, "history knows it since "+t.Submitted.String()+", and Redis has forgotten "+
 		"it; `muster task "+string(id)+"` shows what became of it")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -120,11 +121,13 @@ func (g Gate) task(ctx context.Context, v *web.View, act access.Act, id jobs.Tas
 	case err != nil:
 		return web.Problem(err)
 	}
-	hosts := t.hosts
-	if host != "" {
-		hosts = []string{host}
+	hosts, seen := t.hosts, false
+	if host == "" {
+		seen = t.seen(v)
+	} else if slices.Contains(t.hosts, host) {
+		hosts, seen = []string{host}, t.seenOn(v, host)
 	}
-	if !t.seen(v, hosts) {
+	if !seen {
 		return none
 	}
 	act.Runbook = t.runbook

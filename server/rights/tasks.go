@@ -2,6 +2,7 @@ package rights
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"muster/access"
@@ -19,6 +20,7 @@ type Reader interface {
 // Tasks knows the runbook and the hosts of tasks, which never change once a task is whole.
 type Tasks struct {
 	read Reader
+	zone func(host string) string // as the inventory in force has it; empty: it has no such host
 
 	mu    sync.Mutex
 	known map[jobs.TaskID]known
@@ -29,10 +31,14 @@ type Tasks struct {
 type known struct {
 	runbook string
 	hosts   []string
+	whole   bool // these are all: no zone's part of it has expired, or is still to come
 }
 
-// NewTasks returns the tasks behind a Reader.
-func NewTasks(r Reader) *Tasks { return &Tasks{read: r, known: map[jobs.TaskID]known{}} }
+// NewTasks returns the tasks behind a Reader. zone returns the zone of a host in the inventory in
+// force.
+func NewTasks(r Reader, zone func(host string) string) *Tasks {
+	return &Tasks{read: r, zone: zone, known: map[jobs.TaskID]known{}}
+}
 
 const (
 	chunk = 500 // jobs that are read at once
@@ -53,16 +59,21 @@ func (t *Tasks) find(ctx context.Context, id jobs.TaskID) (known, error) {
 		return known{}, err
 	}
 	k = known{runbook: info.Runbook}
+	zones := map[string]bool{}
 	err = t.read.EachJob(ctx, id, 0, chunk, func(list []jobs.JobInfo) error {
 		for _, j := range list {
 			k.hosts = append(k.hosts, j.Host)
+			zones[t.zone(j.Host)] = true
 		}
 		return nil
 	})
 	if err != nil {
 		return known{}, err
 	}
-	if len(k.hosts) == info.Total && info.State != jobs.TaskSubmitting {
+	// Each zone's part expires by itself, and then the total is of the others alone.
+	k.whole = len(k.hosts) == info.Total && info.State != jobs.TaskSubmitting &&
+		!slices.ContainsFunc(info.Zones, func(zone string) bool { return !zones[zone] })
+	if k.whole {
 		t.keep(id, k)
 	}
 	return k, nil
@@ -81,10 +92,32 @@ func (t *Tasks) keep(id jobs.TaskID, k known) {
 	t.known[id] = k
 }
 
-// seen reports whether a caller sees the task on these hosts. A task without hosts is seen by
-// those alone who see the whole house.
-func (k known) seen(v *web.View, hosts []string) bool {
+// seen reports whether a caller sees the task. One that is not whole is seen by those alone who see
+// the whole house.
+func (k known) seen(v *web.View) bool { return k.whole && k.seenOn(v, k.hosts...) }
+
+// seenOn reports whether a caller sees the task on these hosts, which it has.
+func (k known) seenOn(v *web.View, hosts ...string) bool {
 	return len(hosts) > 0 && v.May(access.Act{Verb: access.See, Runbook: k.runbook}, hosts...)
+}
+
+// SeenJobs returns those of a list of jobs that the view of a context shows.
+func (t *Tasks) SeenJobs(ctx context.Context, list []jobs.JobInfo) ([]jobs.JobInfo, error) {
+	v := web.ViewOf(ctx)
+	if v.May(access.Act{Verb: access.See}) {
+		return list, nil
+	}
+	seen := []jobs.JobInfo{}
+	for _, j := range list {
+		k, err := t.find(ctx, j.ID.Task())
+		if err != nil {
+			return nil, err
+		}
+		if k.seenOn(v, j.Host) {
+			seen = append(seen, j)
+		}
+	}
+	return seen, nil
 }
 
 // Seen returns those of a list of tasks that the view of a context shows: of these the caller may
@@ -100,7 +133,7 @@ func (t *Tasks) Seen(ctx context.Context, list []jobs.TaskInfo) ([]jobs.TaskInfo
 		if err != nil {
 			return nil, err
 		}
-		if k.seen(v, k.hosts) {
+		if k.seen(v) {
 			seen = append(seen, info)
 		}
 	}

@@ -69,17 +69,26 @@ func (s *Scribe) writeOrder(ctx context.Context, l *Line, o Order) (try, error) 
 	return try{id: id, order: o.What.Order, draft: d}, err
 }
 
+// A Deed is what a request comes to, once that is known.
+type Deed struct {
+	Verb, Object, Reason string
+	Stops                bool // it takes power or work away, and counts also without an entry
+}
+
 // Says writes the entry of a request whose object is known only now. The function that it returns
 // writes the outcome.
-func (s *Scribe) Says(ctx context.Context, verb, object, reason string) (end func(result string),
-	err error) {
+func (s *Scribe) Says(ctx context.Context, does Deed) (end func(result string), err error) {
+	if s == nil {
+		return func(string) {}, nil
+	}
+	verb, object := does.Verb, does.Object
 	l := lineOf(ctx)
 	if l == nil {
 		l = &Line{who: person{name: "server:" + s.needs.Who()}}
 	}
 	d := l.draft()
-	d.Entry.Verb, d.Entry.Object, d.Private.Reason = verb, object, reason
-	id, err := s.Write(ctx, d, false)
+	d.Entry.Verb, d.Entry.Object, d.Private.Reason = verb, object, does.Reason
+	id, err := s.Write(ctx, d, does.Stops)
 	if err != nil {
 		return nil, answerOf(err)
 	}

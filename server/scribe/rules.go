@@ -77,8 +77,8 @@ var rules = map[string]rule{
 	"DELETE /v1/blobs/{sum}": {"blob.remove", "blob/{sum}", gives},
 
 	"POST /v1/audit/erase":     {"audit.erase", "", planned},
-	"POST /v1/tokens":          {"token.create", "token/{body.name}", gives},
-	"DELETE /v1/tokens/{name}": {"token.remove", "token/{name}", stops},
+	"POST /v1/tokens":          {"token.create", "token/{body.name}", planned},
+	"DELETE /v1/tokens/{name}": {"token.remove", "token/{name}", planned},
 }
 
 // Known reports whether a route has its rule, or needs none.

@@ -100,6 +100,16 @@ func (s *Store) Hosts() *fleet.Inventory {
 	return nil
 }
 
+// ZoneOf returns the zone of a host in the inventory in force; empty: it has no such host.
+func (s *Store) ZoneOf(host string) string {
+	now := s.Now()
+	if now == nil {
+		return ""
+	}
+	h, _ := now.Host(host)
+	return h.Zone
+}
+
 // Get returns the inventory in force, or ErrNone.
 func (s *Store) Get() (*Stock, error) {
 	if now := s.Now(); now != nil {

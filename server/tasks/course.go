@@ -75,8 +75,12 @@ func aboutWhat(text string) (history.About, []error) {
 	return history.About{Task: id.Task(), Host: id.Host()}, nil
 }
 
-// ofTask returns the part of a task that a job shows: the request and the operator.
-func ofTask(t jobs.TaskInfo) *api.OfTask {
+// ofTask returns the part of a task that a job shows: the request and the operator. The selector
+// and the reason may name hosts that the caller does not see: they are of a task that is seen.
+func ofTask(t jobs.TaskInfo, seen bool) *api.OfTask {
+	if !seen {
+		t.On, t.Reason = "", ""
+	}
 	return &api.OfTask{Task: t.Task, Runbook: t.Runbook, Operator: t.Operator,
 		Asked: api.Asked{On: t.On, Proven: t.Proven, Reason: t.Reason, Ran: t.Ran}}
 }

@@ -24,6 +24,9 @@ type JobRoutes struct {
 	Stock *stock.Store
 	Asks  Asking
 	Log   hclog.Logger
+
+	// Seen returns those tasks of a list that the caller may see.
+	Seen func(ctx context.Context, list []jobs.TaskInfo) ([]jobs.TaskInfo, error)
 }
 
 // Routes registers the routes of the resource.
@@ -55,7 +58,11 @@ func (s JobRoutes) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	t, past, err := s.Find.Task(ctx, id.Task())
 	switch {
 	case err == nil:
-		out.Body.Of = ofTask(t)
+		shown, seeing := s.Seen(ctx, []jobs.TaskInfo{t})
+		if seeing != nil && !errors.Is(seeing, queue.ErrNotFound) {
+			return nil, web.Problem(seeing)
+		}
+		out.Body.Of = ofTask(t, len(shown) > 0)
 		if !past {
 			out.Body.Awaits, err = s.Why.AwaitedBy(ctx, t, j)
 		}

@@ -70,23 +70,46 @@ type wish struct {
 	scope              *access.Grant
 }
 
+// tokensMax bounds the tokens of an owner.
+const tokensMax = 100
+
+// errMany is wrapped when an owner has that many.
+var errMany = fmt.Errorf("an owner has at most %d tokens: remove some first, with `muster token "+
+	"rm`", tokensMax)
+
+// mayMake says why a token cannot be made; nil: it can.
+func (b *Book) mayMake(ctx context.Context, w wish) error {
+	keys, err := b.keys()
+	if err != nil {
+		return err
+	}
+	if keys.None() {
+		return errKeyless
+	}
+	all, err := b.list(ctx)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, t := range all {
+		if t.Owner != w.owner {
+			continue
+		}
+		if n++; t.Name == w.name {
+			return fmt.Errorf("token %s of %s: %w", w.name, w.owner, queue.ErrTokenName)
+		}
+	}
+	if n >= tokensMax {
+		return fmt.Errorf("%s: %w", w.owner, errMany)
+	}
+	return nil
+}
+
 // make makes a token and keeps its record.
 func (b *Book) make(ctx context.Context, w wish) (Record, string, error) {
 	keys, err := b.keys()
 	if err != nil {
 		return Record{}, "", err
-	}
-	if keys.None() {
-		return Record{}, "", errKeyless
-	}
-	all, err := b.list(ctx)
-	if err != nil {
-		return Record{}, "", err
-	}
-	for _, t := range all {
-		if t.Name == w.name && t.Owner == w.owner {
-			return Record{}, "", fmt.Errorf("token %s of %s: %w", w.name, w.owner, queue.ErrTokenName)
-		}
 	}
 	now := b.now()
 	end := now.Add(w.life)
@@ -225,9 +248,9 @@ func badID(id string) string {
 	return "bad-" + hash(id)[:idLength]
 }
 
-// remove removes the token of an id or a name; of an empty owner: of anybody. The error wraps
+// named returns the token of an id or a name; of an empty owner: of anybody. The error wraps
 // queue.ErrNotFound if there is none, and errAmbiguous if several owners have the name.
-func (b *Book) remove(ctx context.Context, owner, name string) (Record, error) {
+func (b *Book) named(ctx context.Context, owner, name string) (Record, error) {
 	all, err := b.list(ctx)
 	if err != nil {
 		return Record{}, err
@@ -238,7 +261,7 @@ func (b *Book) remove(ctx context.Context, owner, name string) (Record, error) {
 			continue
 		}
 		if t.ID == name {
-			return t.Record, b.drop(ctx, t.ID)
+			return t.Record, nil
 		}
 		if t.Name == name && name != "" {
 			found = append(found, t)
@@ -248,7 +271,7 @@ func (b *Book) remove(ctx context.Context, owner, name string) (Record, error) {
 	case 0:
 		return Record{}, fmt.Errorf("token %s: %w", name, queue.ErrNotFound)
 	case 1:
-		return found[0].Record, b.drop(ctx, found[0].ID)
+		return found[0].Record, nil
 	}
 	return Record{}, fmt.Errorf("%w: %s has %s, %s has %s", errAmbiguous, found[0].Owner, found[0].ID,
 		found[1].Owner, found[1].ID)

@@ -5,5 +5,5 @@
 // with the hash of its secret and a MAC under the key of servers: a record that no server wrote
 // proves nobody.
 //
-// Floor 6: may import jobs/queue/hub, server/web and what is below.
+// Floor 6: may import jobs/queue/hub, server/scribe, server/web and what is below.
 package tokens

@@ -12,8 +12,10 @@ import (
 
 	"muster/access"
 	"muster/api"
+	"muster/audit"
 	"muster/fleet"
 	"muster/jobs/queue"
+	"muster/server/scribe"
 	"muster/server/web"
 )
 
@@ -33,8 +35,9 @@ type (
 
 // Routes makes, lists and removes tokens. An admin does so for everybody, others for themselves.
 type Routes struct {
-	Book *Book
-	Log  hclog.Logger
+	Book  *Book
+	Audit *scribe.Scribe // nil: none
+	Log   hclog.Logger
 }
 
 // Routes registers the routes of the resource.
@@ -102,12 +105,19 @@ func (s Routes) add(ctx context.Context, in *makeInput) (*makeOutput, error) {
 		return nil, huma.Error403Forbidden("the token that you show has a scope, so it makes no other " +
 			"tokens: use one without, or the server's socket")
 	}
+	// Nothing is written down for a request that comes to nothing: who is refused decides how often.
+	if err := s.Book.mayMake(ctx, w); err != nil {
+		return nil, answerOf(err)
+	}
+	end, err := s.Audit.Says(ctx, scribe.Deed{Verb: "token.create", Object: "token/" + w.owner + "/" +
+		w.name})
+	if err != nil {
+		return nil, err
+	}
 	r, token, err := s.Book.make(ctx, w)
-	switch {
-	case errors.Is(err, errKeyless):
-		return nil, huma.Error409Conflict(err.Error())
-	case err != nil:
-		return nil, web.Problem(err)
+	end(resultOf(err))
+	if err != nil {
+		return nil, answerOf(err)
 	}
 	in.Note(s.Log, "token created", "id", r.ID, "name", r.Name, "owner", r.Owner, "expires", r.Expires)
 	return &makeOutput{api.TokenAnswer{ID: r.ID, Name: r.Name, Owner: r.Owner, Expires: r.Expires,
@@ -142,16 +152,40 @@ func (s Routes) remove(ctx context.Context, in *nameInput) (*struct{}, error) {
 	if who.Admin {
 		owner = ""
 	}
-	r, err := s.Book.remove(ctx, owner, in.Name)
+	r, err := s.Book.named(ctx, owner, in.Name)
 	switch {
 	case errors.Is(err, queue.ErrNotFound):
 		return nil, huma.Error404NotFound(fmt.Sprintf("there is no token %q; `muster token ls` "+
 			"lists them", web.Clip(in.Name)))
-	case errors.Is(err, errAmbiguous):
-		return nil, huma.Error409Conflict(err.Error())
 	case err != nil:
-		return nil, web.Problem(err)
+		return nil, answerOf(err)
+	}
+	end, err := s.Audit.Says(ctx, scribe.Deed{Verb: "token.remove", Object: "token/" + r.ID,
+		Stops: true})
+	if err != nil {
+		return nil, err
+	}
+	err = s.Book.drop(ctx, r.ID)
+	end(resultOf(err))
+	if err != nil {
+		return nil, answerOf(err)
 	}
 	in.Note(s.Log, "token removed", "id", r.ID, "name", r.Name, "owner", r.Owner)
 	return nil, nil
+}
+
+// answerOf returns the answer for an error of the book.
+func answerOf(err error) error {
+	if errors.Is(err, errKeyless) || errors.Is(err, errAmbiguous) || errors.Is(err, errMany) {
+		return huma.Error409Conflict(err.Error())
+	}
+	return web.Problem(err)
+}
+
+// resultOf returns what an error says about the effect of an order.
+func resultOf(err error) string {
+	if err != nil {
+		return audit.Failed
+	}
+	return audit.Done
 }

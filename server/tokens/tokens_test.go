@@ -76,13 +76,16 @@ func TestEveryServerFindsAToken(t *testing.T) {
 			if list, err = one.list(ctx); err != nil || !list[0].Used.Equal(now) {
 				t.Errorf("after a minute the use is not noted: %+v, %v", list, err)
 			}
-			if _, err := one.remove(ctx, "user:other", r.ID); !errors.Is(err, queue.ErrNotFound) {
+			if _, err := one.named(ctx, "user:other", r.ID); !errors.Is(err, queue.ErrNotFound) {
 				t.Errorf("another owner removes it: %v", err)
 			}
-			if _, err := one.remove(ctx, "", ""); !errors.Is(err, queue.ErrNotFound) {
+			if _, err := one.named(ctx, "", ""); !errors.Is(err, queue.ErrNotFound) {
 				t.Errorf("no name removes one: %v", err)
 			}
-			if _, err := one.remove(ctx, "user:ci", "ci"); err != nil {
+			if found, err := one.named(ctx, "user:ci", "ci"); err != nil || found.ID != r.ID {
+				t.Errorf("by its name: %+v, %v", found, err)
+			}
+			if err := one.drop(ctx, r.ID); err != nil {
 				t.Error(err)
 			}
 			var no *Refusal

@@ -12,6 +12,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server/stock"
+	"muster/server/web"
 	"muster/windows"
 )
 
@@ -194,8 +195,11 @@ func (r *Reader) AwaitedBy(ctx context.Context, t jobs.TaskInfo, j jobs.JobInfo)
 		return nil, err
 	}
 	all := r.Awaits(ctx)
+	view := web.ViewOf(ctx)
 	err := r.Jobs.EachJob(ctx, t.Task, 0, chunk, func(list []jobs.JobInfo) error {
-		return all.Add(ctx, t, list)
+		return all.Add(ctx, t, slices.DeleteFunc(slices.Clone(list), func(j jobs.JobInfo) bool {
+			return !view.Sees(j.Host)
+		}))
 	})
 	if err != nil && !errors.Is(err, queue.ErrNotFound) {
 		return nil, err

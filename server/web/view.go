@@ -88,9 +88,12 @@ func (v *View) Refuse(act access.Act, hosts []string) error {
 	if len(refused) == 0 {
 		return nil
 	}
-	err := access.Refusal(v.who, act, refused, len(hosts))
 	why := v.rights.Explain(v.who, act, refused[0])
-	return huma.Error403Forbidden(err.Error() + ": " + why.Words)
+	if len(hosts) == 1 {
+		return huma.Error403Forbidden(why.Words)
+	}
+	err := access.Refusal(v.who, act, refused, len(hosts))
+	return huma.Error403Forbidden(err.Error() + "; " + why.Words)
 }
 
 // RefuseHouse returns the answer that refuses an act on the whole house; nil: it is allowed.
