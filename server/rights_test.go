@@ -38,6 +38,7 @@ func rolesPolicy() string {
 		text += fmt.Sprintf("  - {principal: user:%s-acme, roles: [%s], hosts: customer=acme}\n", role, role)
 	}
 	return text + `  - {principal: user:label-acme, roles: [operator], hosts: customer=acme, runbooks: [label]}
+  - {principal: user:label, roles: [operator], runbooks: [label]}
   - {principal: user:seer, roles: [viewer]}
   - {principal: user:seer, roles: [operator], hosts: customer=acme}
 `
@@ -492,6 +493,32 @@ func TestAnOperatorOfOneCustomerFindsNoWayAround(t *testing.T) {
 	said := ask("POST", "/v1/tasks/"+string(mixed)+"/retry", map[string]any{"id": string(foreign)})
 	if strings.Contains(said, "fw-b") || !strings.HasPrefix(said, "404") {
 		t.Errorf("a retry of a mixed task: %s", said)
+	}
+}
+
+// A caller who may see the work of one runbook, on all hosts, sees that of no other.
+func TestALimitOfRunbooksHidesTheWorkOfOthers(t *testing.T) {
+	t.Parallel()
+	w := guarded(t)
+	other := w.submit(run("fw-a1")).Task
+	own := w.submit(api.Submit{Runbook: "label", On: "fw-a1", Args: map[string]string{"word": "tango"}}).Task
+	token := w.token("label")
+	for path, want := range map[string]int{"/v1/tasks/" + string(own): 200, "/v1/tasks/" + string(other): 404,
+		"/v1/jobs/" + string(own) + ":fw-a1": 200, "/v1/jobs/" + string(other) + ":fw-a1": 404, "/v1/hosts": 200,
+		"/v1/tasks": 200, "/v1/hosts/fw-a1": 200, "/v1/history": 403, "/v1/events": 403, "/v1/queue": 403, "/metrics": 403} {
+		if got := w.status("GET", path, token); got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+	}
+	for _, path := range []string{"/v1/tasks", "/v1/hosts/fw-a1"} {
+		if _, text := w.raw("GET", path, nil, bearing(token)); strings.Contains(string(text), string(other)) ||
+			!strings.Contains(string(text), string(own)) {
+			t.Errorf("%s tells %s", path, text)
+		}
+	}
+	_, text := w.raw("GET", "/v1/queue", nil, bearing(token))
+	if !strings.Contains(string(text), "of some runbooks only") {
+		t.Errorf("the refusal says %s", text)
 	}
 }
 

@@ -115,7 +115,7 @@ func (t *retry) answerIfKnown(ctx context.Context) error {
 		return nil
 	case err != nil:
 		return err
-	case info.RetryOf != t.ask.Of && !web.ViewOf(ctx).Whole():
+	case info.RetryOf != t.ask.Of && !web.ViewOf(ctx).All():
 		return foreign(id)
 	case info.RetryOf != t.ask.Of:
 		return conflict(id, fmt.Sprintf("it is no retry of %s", t.ask.Of))

@@ -86,7 +86,7 @@ func (s *submission) answerIfKnown(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.Operator != s.ask.Operator && !web.ViewOf(ctx).Whole() {
+	if t.Operator != s.ask.Operator && !web.ViewOf(ctx).All() {
 		return foreign(id)
 	}
 	if t.Runbook != s.ask.Body.Runbook || t.On != s.ask.Body.On || t.Operator != s.ask.Operator {
@@ -133,7 +133,7 @@ func (s *submission) notInHistory(ctx context.Context, id jobs.TaskID) error {
 	if err != nil { // it is not there; or history is away, which stops nobody
 		return nil
 	}
-	if !web.ViewOf(ctx).Whole() {
+	if !web.ViewOf(ctx).All() {
 		return foreign(id)
 	}
 	return conflict(id, "history knows it since "+t.Submitted.String()+", and Redis has forgotten "+

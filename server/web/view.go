@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -33,8 +34,28 @@ func ViewOf(ctx context.Context) *View {
 	return v
 }
 
-// Whole reports whether nothing is hidden.
+// Whole reports whether no host is hidden.
 func (v *View) Whole() bool { return v == nil || v.seen.All() }
+
+// noRunbook is a name that no runbook has, so that only grants for all runbooks fit it.
+const noRunbook = "\x00"
+
+// All reports whether nothing at all is hidden: neither a host nor the work of a runbook.
+func (v *View) All() bool {
+	return v == nil || v.rights.Allows(v.who, access.Act{Verb: access.See, Runbook: noRunbook}, "")
+}
+
+// RefuseAll returns the answer for a caller from whom something is hidden; nil: nothing is.
+func (v *View) RefuseAll() error {
+	if v.All() {
+		return nil
+	}
+	if err := v.RefuseHouse(access.Act{Verb: access.See}); err != nil {
+		return err
+	}
+	return huma.Error403Forbidden(v.who.Principal + " may see the work of some runbooks only, and " +
+		"this shows that of all; who may grant it: " + strings.Join(v.rights.Policy().Admins(), ", "))
+}
 
 // Sees reports whether a host is seen.
 func (v *View) Sees(host string) bool { return v == nil || v.seen.Has(host) }
