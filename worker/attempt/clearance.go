@@ -17,6 +17,7 @@ type clearance struct{ at *Attempt }
 var (
 	errStale      = errors.New("a newer attempt is under way")
 	errNotAllowed = errors.New("the queue does not allow the step")
+	errTooLate    = errors.New("its answer came after the end of the lock")
 )
 
 // Ask asks for a go for the step in hand. An error says that the step must not begin.
@@ -84,7 +85,8 @@ func (c clearance) needsGo(action scripts.Action) bool {
 
 // checkpoint asks whether the next step may start, until the queue answers or the time is over. A
 // go renews the lock, so it extends the lease. The new lease counts from before the call that
-// brought the go.
+// brought the go. A go after the end of the lease counts for nothing: the lock may have expired
+// with it, and another job may have had the host since.
 func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 	question := jobs.Checkpoint{
 		Job: c.at.grant.Job, Token: c.at.grant.Token, Step: c.at.step,
@@ -94,12 +96,14 @@ func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 	for tries := 1; ; tries++ {
 		sent := c.at.env.Clock()
 		v, err := c.ask(ctx, question)
-		if err == nil {
-			if v == jobs.Go {
-				c.at.lease.extend(verdict.Deadline(sent, c.at.grant.Timeout))
-				c.wakeClerk()
-			}
+		switch {
+		case err == nil && v != jobs.Go:
 			return v, nil
+		case err == nil && c.at.lease.extend(verdict.Deadline(sent, c.at.grant.Timeout)):
+			c.wakeClerk()
+			return v, nil
+		case err == nil:
+			return "", errTooLate
 		}
 		timer := time.NewTimer(verdict.Pause(tries, c.at.env.Chance()))
 		select {

@@ -91,11 +91,17 @@ func (l *lease) until() time.Duration {
 // left returns the rest of the lease; it is negative once the lease is over.
 func (l *lease) left() time.Duration { return l.until() - l.clock() }
 
-// extend moves the end of the lease.
-func (l *lease) extend(end time.Duration) {
+// extend moves the end of the lease. It reports whether the lease was still good: one that is over
+// stays over, and ends the attempt.
+func (l *lease) extend(end time.Duration) (good bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.expired != 0 || l.end <= l.clock() {
+		l.expire()
+		return false
+	}
 	l.end = end
+	return true
 }
 
 // stop ends the lease and frees its timer.

@@ -24,7 +24,9 @@ func TestALeaseEndsByTheBootClock(t *testing.T) {
 
 		ctx, l := newLease(t.Context(), clock, 20*time.Second)
 		time.Sleep(15 * time.Second)
-		l.extend(40 * time.Second)
+		if !l.extend(40 * time.Second) {
+			t.Fatal("a go before the end did not extend the lease")
+		}
 		time.Sleep(24 * time.Second)
 		synctest.Wait()
 		if ctx.Err() != nil {
@@ -44,6 +46,16 @@ func TestALeaseEndsByTheBootClock(t *testing.T) {
 		synctest.Wait()
 		if err := context.Cause(ctx); !errors.Is(err, verdict.ErrOverdue) {
 			t.Errorf("after a sleep of the machine: %v", err)
+		}
+		l.stop()
+
+		ctx, l = newLease(t.Context(), clock, clock()+time.Hour)
+		asleep.Add(int64(2 * time.Hour))
+		if l.extend(clock() + time.Hour) {
+			t.Error("a go that came after the end extended the lease")
+		}
+		if err := context.Cause(ctx); !errors.Is(err, verdict.ErrOverdue) {
+			t.Errorf("after a go that came too late: %v", err)
 		}
 		l.stop()
 
