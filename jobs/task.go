@@ -52,12 +52,13 @@ type Task struct {
 	// other times, the first times count.
 	Own map[string]Micros `json:"-"`
 
+	Beside map[string][]string `json:"-"` // what lies beside it in each zone: names, texts in turns
+
 	// Again: a retry also takes hosts whose jobs another retry does again.
 	Again bool `json:"-"`
 
-	// Guarded: a job of the task may need a group or a limit. That is so if the spec names limits,
-	// if it is disruptive and a host has a group, if a host has a label with a limit, or if it has a
-	// Rollout. The takes of other tasks skip all of these checks.
+	// Guarded: a job of the task may need a group or a limit: the spec names limits, or it has a
+	// Rollout, or a host has a group or a label with a limit. Other tasks skip these checks.
 	Guarded bool `json:"guarded,omitempty"`
 }
 

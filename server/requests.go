@@ -30,8 +30,8 @@ func newRequests(s *Server, d Deps) requests {
 		openings: &intake.Openings{Book: book, Estimates: q.Hub.Estimates, Nodes: q.Hub.Nodes,
 			Now: now},
 		entry: &intake.Entry{MayBegin: s.mayBegin, Tasks: q.Read.Tasks, Pins: q.Blobs.Store,
-			Sealer: d.SecretKeys, Alerts: q.Conn, Submits: q.Submit.Submits, Log: d.Log, Now: now,
-			Chance: chance},
+			Sealer: d.SecretKeys, Signer: d.ServerKeys, Alerts: q.Conn, Submits: q.Submit.Submits,
+			Log: d.Log, Now: now, Chance: chance},
 	}
 	if d.Audit.Scribe != nil {
 		r.entry.Audit = d.Audit.Scribe

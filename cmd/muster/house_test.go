@@ -88,6 +88,11 @@ func newCellar(t testing.TB, inventory string, others ...string) *house {
 	h.url = freeSocket(t)
 	h.write("fleet.yaml", inventory)
 	h.write("server.key", serverkey.File("testhouse", [serverkey.Size]byte{1}))
+	m, err := initialise(h.file("server.key"), 0)
+	m.Made = true
+	if err = errors.Join(err, initFlags{}.makeTrust(&m)); err != nil {
+		t.Fatal(err)
+	}
 	h.config(nil)
 	t.Cleanup(func() {
 		for _, zone := range append(others, "default") {
@@ -125,6 +130,7 @@ func (h *house) configure(with map[string]any) {
 		"server":    map[string]any{"listen": listenOn(h.url), "key": h.file("server.key")},
 		"master":    map[string]any{"children": 4, "slots": 1, "drain": "1m"},
 		"node":      map[string]any{"name": "node1", "dir": h.file("node")},
+		"trust":     map[string]any{"dir": h.file("trust")},
 		"inventory": []string{h.file("fleet.yaml")},
 		// The hosts are one machine here, so each uses a folder in its own home.
 		"ssh": map[string]any{"record_dir": "/proc/none"},

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -24,7 +25,7 @@ func newInit() *cobra.Command {
 	var o initFlags
 	c := &cobra.Command{
 		Use:   "init",
-		Short: "Make the key of this installation's servers",
+		Short: "Make the key of this installation's servers, and what nodes trust",
 		Long: `init makes the key that all servers of an installation share, in a file of mode 0400,
 and gives the installation a name that no other one has. Tokens hold by that key, and it
 signs the audit log: without it a server makes no tokens and accepts none.
@@ -33,7 +34,13 @@ The file is /etc/muster/server.key, or ~/.config/muster/server.key for users oth
 root and muster; a server finds it there. If root calls init on a machine that has the
 user muster, as which the units run, the file belongs to that user. Copy it to every
 server, for the user who runs muster there, and to nothing else: no node needs it. init
-never changes a key that is there, so a second call does nothing.
+never changes a file that is there, so a second call does nothing.
+
+Beside it init makes the folder trust, for nodes: policy.yaml, which lets them run only
+what a server of this installation has signed; allowed_signers, with the public key of the
+servers; and node.key, by which nodes know each other. Copy the folder to every node. If
+the key of servers was there already, the policy only warns: when no job is doubted any
+more (muster events), write require in place of warn.
 
 To change the key, make one in another file, and put its line into the file of every
 server, below the old one; when all servers have both, put it above the old one. Take the
@@ -49,11 +56,13 @@ Exit codes: 0 the key is there, 2 it is not.`,
 		RunE:              func(c *cobra.Command, _ []string) error { return o.make(c) },
 	}
 	c.Flags().StringVar(&o.file, "file", "", "`path` of the key, in place of the usual one")
+	c.Flags().StringVar(&o.trust, "trust", "", "`folder` of what nodes trust (default trust, beside "+
+		"the key)")
 	books.OutputFlag(c, &o.output)
 	return c
 }
 
-type initFlags struct{ file, output string }
+type initFlags struct{ file, trust, output string }
 
 // made is the answer of init.
 type made struct {
@@ -61,6 +70,9 @@ type made struct {
 	Installation string `json:"installation"`
 	Made         bool   `json:"made"`      // false: it was there
 	AuditKey     string `json:"audit_key"` // public, for auditors
+
+	Trust madeTrust `json:"trust"`
+	keys  serverkey.Keys
 }
 
 // initMax bounds what is read of a key that is there.
@@ -80,28 +92,40 @@ func (o initFlags) make(c *cobra.Command) error {
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	m, err := initialise(path, folder)
+	if err == nil {
+		err = o.makeTrust(&m)
+	}
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	if o.output == cli.OutputJSON {
 		return cli.PrintJSON(c.OutOrStdout(), m)
 	}
-	say := c.ErrOrStderr()
-	if !m.Made {
-		fmt.Fprintf(say, "%s is there already: the key of installation %s, which stays as it is\n",
-			path, m.Installation)
-	} else {
-		fmt.Fprintf(say, "%s written: the key of the servers of installation %s\ncopy it to every "+
-			"server, and to nothing else; a server that runs knows it after a restart\n", path,
-			m.Installation)
-		if o.file != "" {
-			fmt.Fprintf(say, "name it in the configuration of servers: server: {key: %s}\n",
-				path)
-		}
-	}
-	fmt.Fprintf(say, "the public key of the audit log, for those who examine it:\n")
+	m.say(c.ErrOrStderr(), o.file != "")
 	_, err = fmt.Fprintln(c.OutOrStdout(), m.AuditKey)
 	return err
+}
+
+// say tells a person what was made; named: not in the usual place.
+func (m made) say(w io.Writer, named bool) {
+	if !m.Made {
+		fmt.Fprintf(w, "%s is there already: the key of installation %s, which stays as it is\n", m.File,
+			m.Installation)
+	} else {
+		fmt.Fprintf(w, "%s written: the key of the servers of installation %s\ncopy it to every "+
+			"server, and to nothing else; a server that runs knows it after a restart\n", m.File,
+			m.Installation)
+	}
+	if m.Trust.Made {
+		fmt.Fprintf(w, "%s written: nodes run only what servers of this installation have signed "+
+			"(mode %s)\ncopy the folder to every node; a node that runs knows it after a restart\n",
+			m.Trust.Dir, m.Trust.Mode)
+	}
+	if named && m.Made {
+		fmt.Fprintf(w, "name both in the configuration: server: {key: %s} and trust: {dir: %s}\n", m.File,
+			m.Trust.Dir)
+	}
+	fmt.Fprintf(w, "the public key of the audit log, for those who examine it:\n")
 }
 
 // initialise makes the key, unless it is there. The mode is that of a folder that is missing; 0:
@@ -120,7 +144,7 @@ func initialise(path string, folder os.FileMode) (made, error) {
 	if folder != 0 {
 		owner = serviceUser()
 	}
-	err := create(path, serverkey.File(name, raw), owner)
+	err := create(path, serverkey.File(name, raw), 0o400, owner)
 	if err != nil && !errors.Is(err, os.ErrExist) {
 		return made{}, err
 	}
@@ -143,7 +167,7 @@ func initialise(path string, folder os.FileMode) (made, error) {
 		return made{}, keyErr
 	}
 	return made{File: path, Installation: keys.Installation(), Made: err == nil,
-		AuditKey: public.Texts()[0]}, nil
+		AuditKey: public.Texts()[0], keys: keys}, nil
 }
 
 // serviceUser returns the user as which the units run servers, if root asks and there is one; -1:
@@ -163,15 +187,15 @@ func serviceUser() int {
 	return id
 }
 
-// create writes a new file of mode 0400 that is whole once it is there, also after a crash. It
-// belongs to the owner; -1: to us. The error wraps os.ErrExist if something has the name.
-func create(path, text string, owner int) error {
+// create writes a new file that is whole once it is there, also after a crash. It belongs to the
+// owner; -1: to us. The error wraps os.ErrExist if something has the name.
+func create(path, text string, mode os.FileMode, owner int) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".muster-init-*")
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteString(text)
-	err = errors.Join(err, f.Chmod(0o400), f.Chown(owner, -1), f.Sync(), f.Close())
+	err = errors.Join(err, f.Chmod(mode), f.Chown(owner, -1), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Link(f.Name(), path) // fails if the name is taken
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"muster/cli"
@@ -26,6 +27,7 @@ import (
 	"muster/worker"
 	"muster/worker/attempt"
 	"muster/worker/cache"
+	"muster/worker/warden"
 )
 
 func newWorker() *cobra.Command {
@@ -87,7 +89,8 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 		Steps: attempt.Doors{Queue: held, Kin: work.NewKin(q), Committed: held.Committed,
 			Answer: held.AnswerAsk, Dial: attempt.SSH(client),
 			Blobs:  cache.New(cfg.Cache, blobs.NewStore(q)).Open,
-			Unseal: unseal(cfg.SecretsKey), Synchronised: proc.ClockKept}})
+			Unseal: unseal(cfg.SecretsKey), Synchronised: proc.ClockKept,
+			Trust: trusted(cfg.TrustDir, q, log)}})
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
@@ -116,6 +119,15 @@ type agreements struct {
 	*hub.Timetable
 	*hub.Estimates
 	*queue.Conn
+}
+
+// trusted returns what decides by whose word jobs run; nil: the node believes Redis.
+func trusted(dir string, q *queue.Conn, log hclog.Logger) attempt.Trust {
+	rules := settings.TrustRules(dir)
+	if rules == nil {
+		return nil
+	}
+	return warden.New(work.NewSigned(q), rules, time.Now, log)
 }
 
 // unseal opens secrets with the keys of a file; nil: there is no file.

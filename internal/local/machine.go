@@ -63,6 +63,9 @@ func (m Machine) ServerKey() string { return m.configured("server.key") }
 // it.
 func (m Machine) AccessFile() string { return m.configured("access.yaml") }
 
+// TrustDir returns the default folder of what a node trusts; empty: this user has no place for it.
+func (m Machine) TrustDir() string { return m.configured("trust") }
+
 // configured returns the default place of a file of the configuration.
 func (m Machine) configured(file string) string {
 	switch {

@@ -22,6 +22,8 @@ type Use string
 const (
 	Audit  Use = "audit log"         // signs entries and checkpoints
 	Tokens Use = "records of tokens" // MACs
+	Orders Use = "orders"            // signs orders of tasks, answers at gates, the timetable
+	States Use = "states of jobs"    // MACs of nodes, whose key is another one
 )
 
 const (
@@ -110,10 +112,15 @@ func isName(s string) bool {
 
 // File returns the text of a file with one key of Size bytes that nobody can guess.
 func File(installation string, raw [Size]byte) string {
-	return `# The key of the servers of one muster installation. Copy this file to each of its servers, and
-# to nothing else: who has it can make tokens and write the audit log. The first key makes, all
-# keys check. To change it, see muster init --help.
-` + header + installation + "\n" + seal.FormatKey(raw)
+	return FileFor(installation, raw, `# The key of the servers of one muster installation. Copy this file to each of its servers, and
+# to nothing else: who has it can order work, make tokens and write the audit log. The first key
+# makes, all keys check. To change it, see muster init --help.
+`)
+}
+
+// FileFor is File with other words at its beginning, for keys that are not of servers.
+func FileFor(installation string, raw [Size]byte, words string) string {
+	return words + header + installation + "\n" + seal.FormatKey(raw)
 }
 
 // derive makes size bytes of a key, for one purpose.

@@ -36,6 +36,9 @@ type Child struct {
 
 	// SecretsKey is the file with the keys of secret arguments; empty: there is none.
 	SecretsKey string `json:"secrets_key,omitempty"`
+
+	// TrustDir is the folder that says whom the node trusts; empty: it believes Redis.
+	TrustDir string `json:"trust_dir,omitempty"`
 }
 
 // ParseChild reads what ForChild wrote.
@@ -52,7 +55,7 @@ func ParseChild(data []byte) (Child, error) {
 func (s Settings) ForChild(as keys.Role) (json.RawMessage, error) {
 	c := Child{Redis: s.Queue(), As: as, SSH: s.Remote(), Worker: s.Worker(), Log: s.Log,
 		Cache: cache.Config{Dir: filepath.Join(s.Node.Dir, "blobs"), Max: int64(s.Blobs.Cache)}}
-	c.SecretsKey = s.Secrets.Key
+	c.SecretsKey, c.TrustDir = s.Secrets.Key, s.Trust.Dir
 	c.SSH.DoorDir = s.Node.Dir
 	c.Redis.Pool = 5 // the clerk's call, beside it checkpoints, stops, speeches and a reordering
 	return json.Marshal(c)
@@ -176,7 +179,7 @@ func (s Settings) Validate() error {
 	}
 	errs = append(errs, s.ServerConfig("").Validate(), s.Sources().Validate(),
 		s.HistoryConfig().Validate(), s.Past.Audit.validate())
-	errs = append(errs, s.Secrets.validate())
+	errs = append(errs, s.Secrets.validate(), s.Trust.validate())
 	if s.Blobs.Cache < 0 {
 		errs = append(errs, fmt.Errorf("blobs.cache = %d: want 0 bytes or more", s.Blobs.Cache))
 	}

@@ -37,6 +37,7 @@ type Settings struct {
 	Blobs    Blobs    `mapstructure:"blobs"`
 	Facts    Facts    `mapstructure:"facts"`
 	Secrets  Secrets  `mapstructure:"secrets"`
+	Trust    Trust    `mapstructure:"trust"`
 	Log      Log      `mapstructure:"log"`
 	Runbooks []string `mapstructure:"runbooks"` // files or folders of runbooks
 	Hosts    `mapstructure:",squash"`
@@ -276,6 +277,7 @@ func defaults(m local.Machine) map[string]any {
 		"blobs.cache":                  cacheDefault,
 		"facts.stale":                  server.DefaultFactsStale,
 		"secrets.key":                  "",
+		"trust.dir":                    "",
 		"log.level":                    "info",
 		"log.format":                   "text",
 		"inventory":                    []string{},
@@ -355,6 +357,9 @@ func read(s Source, m local.Machine) (Settings, error) {
 	}
 	if out.Server.Key == "" {
 		out.Server.Key = present(m.ServerKey())
+	}
+	if out.Trust.Dir == "" {
+		out.Trust.Dir = usualTrust(m)
 	}
 	if out.Server.Access == "" {
 		out.Server.Access, out.Server.AccessUsual = m.AccessFile(), true

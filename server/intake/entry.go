@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -44,6 +45,7 @@ type Entry struct {
 	Tasks    Tasks
 	Pins     Pins
 	Sealer   Sealer
+	Signer   Signer
 	Alerts   Alerts
 	Submits  Submits
 	Log      hclog.Logger
@@ -114,7 +116,11 @@ func (e *Entry) PutOnce(ctx context.Context, p *draft.Draft) error {
 	if err := e.noteOverride(ctx, p); err != nil {
 		return err
 	}
-	end, err := e.order(ctx, p, "")
+	hash, err := e.Signer.sign(p, e.Now())
+	if err != nil {
+		return err
+	}
+	end, err := e.order(ctx, p, "", hash)
 	if err != nil {
 		return err
 	}
@@ -123,8 +129,9 @@ func (e *Entry) PutOnce(ctx context.Context, p *draft.Draft) error {
 	return err
 }
 
-// order writes the entry of a draft. The function that it returns writes the outcome.
-func (e *Entry) order(ctx context.Context, p *draft.Draft, verb string) (func(string), error) {
+// order writes the entry of a draft, with the hash of its signed order, if it has one. The function
+// that it returns writes the outcome.
+func (e *Entry) order(ctx context.Context, p *draft.Draft, verb, hash string) (func(string), error) {
 	if e.Audit == nil {
 		return func(string) {}, nil
 	}
@@ -143,7 +150,7 @@ func (e *Entry) order(ctx context.Context, p *draft.Draft, verb string) (func(st
 		return nil, err
 	}
 	sum := sha256.Sum256(text)
-	what.Order = hex.EncodeToString(sum[:])
+	what.Order = cmp.Or(hash, hex.EncodeToString(sum[:]))
 	o := scribe.Order{Task: string(p.Task.ID), Verb: verb, Operator: spec.Operator,
 		Proven: spec.Proven, Reason: spec.Reason, What: what}
 	if !spec.Tick.IsZero() {

@@ -197,7 +197,7 @@ func (s *submission) beginChain(ctx context.Context) error {
 	}
 	c := s.chain
 	s.draft.Task.ID = c.ID
-	end, err := s.in.Entry.order(ctx, &s.draft, "chain.submit")
+	end, err := s.in.Entry.order(ctx, &s.draft, "chain.submit", "")
 	if err != nil {
 		return fault.Later(err.Error())
 	}

@@ -93,6 +93,9 @@ func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 		Saved: c.at.memory.Replacing(c.at.grant.Saved),
 	}
 	c.at.memory.Told = c.at.memory.Told || question.Saved != ""
+	if c.at.proven {
+		question.Saved = c.at.env.Trust.Seal(question.Job, question.Step, question.Saved)
+	}
 	for tries := 1; ; tries++ {
 		sent := c.at.env.Clock()
 		v, err := c.ask(ctx, question)

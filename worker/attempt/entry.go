@@ -1,11 +1,15 @@
 package attempt
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"muster/internal/seal"
 	"muster/jobs"
 	"muster/worker/verdict"
+	"muster/worker/warden"
 )
 
 // An entry decides whether an attempt can do anything at all, before it connects to a host.
@@ -13,7 +17,10 @@ type entry struct{ at *Attempt }
 
 // refused returns the result of an attempt that starts no step. If it may start one, the secrets of
 // the job are open afterwards.
-func (e entry) refused() (r jobs.Result, refused bool) {
+func (e entry) refused(ctx context.Context) (r jobs.Result, refused bool) {
+	if r, doubted := e.doubted(ctx); doubted {
+		return r, true
+	}
 	if r, unfit := e.unfit(); unfit {
 		return r, true
 	}
@@ -21,6 +28,43 @@ func (e entry) refused() (r jobs.Result, refused bool) {
 		return e.sealedEnd(err), true
 	}
 	return jobs.Result{}, false
+}
+
+// doubtPause is the time for which a job is kept whose order could not be examined, before others
+// may try.
+const doubtPause = 5 * time.Second
+
+// doubted returns the result of a job that nobody has ordered whom this node trusts. If that is not
+// known, the job is given back as it came, without a proof of this node.
+func (e entry) doubted(ctx context.Context) (r jobs.Result, doubted bool) {
+	err := e.trusted(ctx)
+	if err == nil {
+		return jobs.Result{}, false
+	}
+	if errors.As(err, new(*warden.Doubt)) {
+		f := e.at.evidence()
+		return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, err.Error())), true
+	}
+	timer := time.NewTimer(doubtPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return verdict.Untouched(e.at.grant, "its order could not be examined: "+err.Error()), true
+}
+
+// trusted returns an error unless those whom this node trusts have ordered the job.
+func (e entry) trusted(ctx context.Context) error {
+	a := e.at
+	if a.env.Trust == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.env.Config.Call)
+	defer cancel()
+	err := a.env.Trust.Check(ctx, a.zone, a.grant, a.plan.Spec)
+	a.proven = err == nil
+	return err
 }
 
 // unfit returns the result of a job that needs no call to its host, because no step can start.

@@ -77,12 +77,26 @@ type Doors struct {
 	// Unseal opens a secret argument of a task.
 	Unseal func(task, argument, sealed string) (seal.Text, error)
 
+	// Trust decides whether a job was ordered by those whom this node trusts; nil: the node trusts
+	// the queue.
+	Trust Trust
+
 	// Chance returns numbers from 0 to 1, which spread what is tried again; nil: random numbers, as
 	// package worker gives them.
 	Chance func() float64
 
 	// Synchronised returns why the clock of this machine may be wrong; nil: it is kept right.
 	Synchronised func() error
+}
+
+// Trust decides by whose word jobs run.
+type Trust interface {
+	// Check returns an error unless a job may run as the queue describes it. The error is a
+	// *warden.Doubt if the job must not run; any other error leaves that open.
+	Check(ctx context.Context, zone string, g jobs.Grant, spec jobs.Spec) error
+
+	// Seal returns the state of a job with a proof that it is of this node.
+	Seal(id jobs.ID, step int, saved string) string
 }
 
 // Env holds what all attempts of a worker share.

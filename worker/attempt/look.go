@@ -58,6 +58,9 @@ func (l looker) read(ctx context.Context) jobs.Reading {
 	if why != "" {
 		return jobs.Reading{Answer: jobs.AnswerUntold, Words: why}
 	}
+	if err := (entry{l.Attempt}).trusted(ctx); err != nil {
+		return jobs.Reading{Answer: jobs.AnswerUntold, Words: err.Error()}
+	}
 	conn, err := l.connect(ctx)
 	if err != nil {
 		return jobs.Reading{Answer: jobs.AnswerUnreachable, Words: verdict.Reason(err)}

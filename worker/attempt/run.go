@@ -24,6 +24,7 @@ func (a *Attempt) run(ctx context.Context) (e Ending) {
 		e.Result.Output, e.Result.Gap = a.transcript.Output()
 		e.Result.Runs = a.transcript.RunsFor(e.Result.Kind)
 		e.Result.Spent = a.spent(e.Result.Kind)
+		e.Result.Saved = a.vouched(e.Result)
 		a.log(e, a.env.Clock()-a.timed.began)
 	}()
 
@@ -38,6 +39,15 @@ func (a *Attempt) run(ctx context.Context) (e Ending) {
 		r = a.group.unmark(ctx, r)
 	}
 	return Ending{Token: a.grant.Token, Result: r, Stale: stale}
+}
+
+// vouched returns the state of the job after a result, with a proof that it is of this node. A
+// state that was not examined gets none.
+func (a *Attempt) vouched(r jobs.Result) string {
+	if !a.proven || r.Kind == jobs.KindEnd {
+		return r.Saved
+	}
+	return a.env.Trust.Seal(r.Job, r.Step, r.Saved)
 }
 
 // panicked returns the result of an attempt in which a bug caused a panic.
@@ -56,7 +66,7 @@ func (a *Attempt) panicked() jobs.Result {
 
 // work does the steps until the attempt has a result.
 func (a *Attempt) work(ctx context.Context) (r jobs.Result, stale bool) {
-	if r, refused := (entry{a}).refused(); refused {
+	if r, refused := (entry{a}).refused(ctx); refused {
 		return r, false
 	}
 	ruling := a.times.admit(ctx)

@@ -232,7 +232,8 @@ func (q *Submits) putZone(ctx context.Context, zone string, t jobs.Task, hosts [
 		if r := t.Spec.Rollout; r != nil && len(r.Waves) > 0 {
 			at = codec.WaveScores(r.Waves, i*codec.HostsMax, len(chunks[i]))
 		}
-		return []any{string(t.ID), print, i, at, strings.Join(chunks[i], "\n")}
+		all := []any{string(t.ID), print, i, at, strings.Join(chunks[i], "\n")}
+		return append(all, codec.Anys(beside(t.Beside[zone], i, len(chunks)))...)
 	}
 	first := append(args(0), codec.HeadArgs(t, len(hosts), len(chunks))...)
 	first = append(first, "spec", string(spec))
@@ -259,6 +260,17 @@ func (q *Submits) putZone(ctx context.Context, zone string, t jobs.Task, hosts [
 			}
 			return put(len(chunks[i+1]))
 		}})
+}
+
+// beside returns the part of a list of names and texts that goes with a chunk: two of them each.
+// Some shares of an order are less than a chunk, so this keeps each call small.
+func beside(pairs []string, chunk, chunks int) []string {
+	const each = 2 * 2 // names and texts
+	from := min(chunk*each, len(pairs))
+	if chunk == chunks-1 {
+		return pairs[from:]
+	}
+	return pairs[from:min(from+each, len(pairs))]
 }
 
 func putAnswer(v []any, zone string) error {

@@ -1,0 +1,204 @@
+package trust
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"muster/fleet"
+	"muster/jobs"
+)
+
+// Namespaces of signatures, as in PROTOCOL.sshsig of OpenSSH: what was signed for one proves nothing for
+// another.
+const (
+	NamespaceOrder = "muster-order"
+	NamespaceGate  = "muster-gate"
+	NamespaceTimes = "muster-windows"
+)
+
+// Validity is the longest time from the first moment at which an order may begin to its end. Hosts
+// remember for as long which jobs they have ended, so an older order cannot be brought back.
+const Validity = 7 * 24 * time.Hour
+
+// version is the form of an order. A child refuses any other.
+const version = 1
+
+// OrderMax bounds the bytes of an order.
+const OrderMax = 16 << 20
+
+// An Order says what may happen under a task.
+type Order struct {
+	Version      int         `json:"order"` // the form: 1
+	Installation string      `json:"installation"`
+	Task         jobs.TaskID `json:"task"`
+	NotBefore    time.Time   `json:"not_before"` // no step begins earlier
+	NotAfter     time.Time   `json:"not_after"`  // no job begins later
+
+	// Spec is the frozen request: runbook, values, operator, reason, limits, windows. It is the JSON
+	// of a jobs.Spec.
+	Spec  json.RawMessage `json:"spec"`
+	Zones []Zone          `json:"zones"` // in the order of their names
+}
+
+// A Zone is the part of an order for the hosts of one zone.
+type Zone struct {
+	Name   string   `json:"zone"`
+	Hosts  int      `json:"hosts"`  // how many
+	Shares []string `json:"shares"` // hashes of the lines of each share, in base64
+}
+
+// ErrOrder is the error of bytes that are no order which this muster knows.
+var ErrOrder = errors.New("it is no order that this muster can read")
+
+// Lines are the shares of the hosts of an order, by zone: a text for each share.
+type Lines map[string][]string
+
+// shareSize is the number of hosts that a share has on average.
+const shareSize = 400
+
+// New makes the bytes of an order, and the lines that belong to it. The order needs no zones: they
+// are those of the hosts.
+func New(o Order, hosts []fleet.Host) (order []byte, lines Lines, err error) {
+	o.Version = version
+	o.NotBefore, o.NotAfter = o.NotBefore.UTC(), o.NotAfter.UTC()
+	if o.NotAfter.Sub(o.NotBefore) > Validity {
+		return nil, nil, fmt.Errorf("an order from %s to %s: want at most %s", o.NotBefore, o.NotAfter,
+			Validity)
+	}
+	byZone := map[string][]fleet.Host{}
+	for _, h := range hosts {
+		byZone[h.Zone] = append(byZone[h.Zone], h)
+	}
+	lines = Lines{}
+	for _, name := range slices.Sorted(maps.Keys(byZone)) {
+		texts, err := shares(byZone[name])
+		if err != nil {
+			return nil, nil, err
+		}
+		z := Zone{Name: name, Hosts: len(byZone[name])}
+		for _, text := range texts {
+			z.Shares = append(z.Shares, hash([]byte(text)))
+		}
+		o.Zones, lines[name] = append(o.Zones, z), texts
+	}
+	order, err = json.Marshal(o)
+	if err == nil && len(order) > OrderMax {
+		err = fmt.Errorf("the order has %d bytes: at most %d", len(order), OrderMax)
+	}
+	return order, lines, err
+}
+
+// shares returns the lines of the hosts of one zone, by share.
+func shares(hosts []fleet.Host) ([]string, error) {
+	n := (len(hosts) + shareSize - 1) / shareSize
+	parts := make([][]string, n)
+	for _, h := range hosts {
+		record, err := RecordOf(h)
+		if err != nil {
+			return nil, err
+		}
+		i := shareOf(h.Name, n)
+		parts[i] = append(parts[i], h.Name+" "+record+"\n")
+	}
+	texts := make([]string, n)
+	for i, part := range parts {
+		slices.Sort(part)
+		var text bytes.Buffer
+		for _, line := range part {
+			text.WriteString(line)
+		}
+		texts[i] = text.String()
+	}
+	return texts, nil
+}
+
+// RecordOf returns the hash of all that a node knows of a host, in base64: how it is reached, its
+// keys, its group, its labels. A field that a later muster adds to fleet.Host must be left out of
+// its JSON while it is empty; then only hosts that have it are refused by nodes that ignore it.
+func RecordOf(h fleet.Host) (string, error) {
+	text, err := json.Marshal(h)
+	return hash(text), err
+}
+
+// shareOf returns the share of a zone, of n, that a host is in.
+func shareOf(host string, n int) int {
+	sum := sha256.Sum256([]byte(host))
+	return int((uint64(sum[0])<<24 | uint64(sum[1])<<16 | uint64(sum[2])<<8 | uint64(sum[3])) % uint64(n))
+}
+
+// hash returns the SHA-256 of bytes in base64.
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// HashOf returns the name of an order, by which people compare it: the SHA-256 of its bytes.
+func HashOf(order []byte) string { return "SHA256:" + hash(order) }
+
+// Parse reads the bytes of an order. Its errors wrap ErrOrder.
+func Parse(order []byte) (*Order, error) {
+	if len(order) > OrderMax {
+		return nil, fmt.Errorf("%w: it has %d bytes, more than %d", ErrOrder, len(order), OrderMax)
+	}
+	var o Order
+	d := json.NewDecoder(bytes.NewReader(order))
+	d.DisallowUnknownFields() // a later muster may mean a limit by it
+	if err := d.Decode(&o); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOrder, err)
+	}
+	if d.More() {
+		return nil, fmt.Errorf("%w: there is more behind it", ErrOrder)
+	}
+	if o.Version != version {
+		return nil, fmt.Errorf("%w: its form is %d, and this node knows %d", ErrOrder, o.Version, version)
+	}
+	if span := o.NotAfter.Sub(o.NotBefore); span <= 0 || span > Validity {
+		return nil, fmt.Errorf("%w: it is good from %s to %s", ErrOrder, o.NotBefore, o.NotAfter)
+	}
+	return &o, nil
+}
+
+// zone returns the part for a zone; nil: there is none.
+func (o *Order) zone(name string) *Zone {
+	for i := range o.Zones {
+		if o.Zones[i].Name == name {
+			return &o.Zones[i]
+		}
+	}
+	return nil
+}
+
+// ShareOf returns the number of the share that a host is in. It returns false if the order is not
+// for the zone.
+func (o *Order) ShareOf(zone, host string) (int, bool) {
+	z := o.zone(zone)
+	if z == nil || len(z.Shares) == 0 {
+		return 0, false
+	}
+	return shareOf(host, len(z.Shares)), true
+}
+
+// Share reads the lines of a share: the records of its hosts, by name. It refuses lines that the
+// order does not have.
+func (o *Order) Share(zone string, share int, lines string) (map[string]string, error) {
+	z := o.zone(zone)
+	if z == nil || share < 0 || share >= len(z.Shares) {
+		return nil, fmt.Errorf("the order is not for zone %s", zone)
+	}
+	if hash([]byte(lines)) != z.Shares[share] {
+		return nil, errors.New("the list of its hosts is not the one that was signed")
+	}
+	records := map[string]string{}
+	for line := range bytes.Lines([]byte(lines)) {
+		name, record, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+		records[string(name)] = string(record)
+	}
+	return records, nil
+}

@@ -1,0 +1,214 @@
+package trust
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"muster/fleet"
+	"muster/internal/sshsig"
+	"muster/jobs"
+)
+
+// ServerPrefix begins the names of servers in allowed_signers; all others are people.
+const ServerPrefix = "server:"
+
+// signaturesMax bounds the signatures of an order that are looked at.
+const signaturesMax = 32
+
+// skew is how much earlier than an order begins a node may take it: clocks differ.
+const skew = time.Minute
+
+// A Standing is an order with all that its signatures prove. Only Examine makes one.
+type Standing struct {
+	Order  *Order
+	Spec   jobs.Spec
+	Hash   string
+	Server bool       // a server has signed it
+	People [][]string // the names of each person who has signed it
+	doubts []string   // what was wrong with other signatures
+}
+
+// Examine checks the signatures of an order, and then reads it. It returns an error if no signature
+// holds at this time, or if the order cannot be read.
+func Examine(order []byte, signatures []string, allowed sshsig.Allowed, now time.Time) (*Standing,
+	error) {
+	if len(order) == 0 {
+		return nil, errors.New("the task has no signed order: its server signs none, or somebody " +
+			"else has put it into the queue")
+	}
+	s := &Standing{Hash: HashOf(order)}
+	keys := map[string]bool{}
+	for i, text := range signatures[:min(len(signatures), signaturesMax)] {
+		if err := s.count(text, order, allowed, now, keys); err != nil {
+			s.doubts = append(s.doubts, fmt.Sprintf("signature %d: %v", i+1, err))
+		}
+	}
+	if !s.Server && len(s.People) == 0 {
+		return nil, errors.New(cmp.Or(strings.Join(s.doubts, "; "), "nobody has signed the order"))
+	}
+	var err error
+	if s.Order, err = Parse(order); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(s.Order.Spec, &s.Spec); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOrder, err)
+	}
+	return s, nil
+}
+
+// count adds a signature, if it holds. One key counts once.
+func (s *Standing) count(text string, order []byte, allowed sshsig.Allowed, now time.Time,
+	keys map[string]bool) error {
+	sig, err := sshsig.Parse([]byte(text))
+	if err != nil {
+		return err
+	}
+	if err := sig.Verify(NamespaceOrder, order); err != nil {
+		return err
+	}
+	names, err := allowed.Principals(sig.Key, NamespaceOrder, now)
+	if err != nil {
+		return err
+	}
+	key := ssh.FingerprintSHA256(sig.Key)
+	if keys[key] {
+		return nil
+	}
+	keys[key] = true
+	if slices.ContainsFunc(names, isServer) {
+		s.Server = true
+		return nil
+	}
+	for _, person := range s.People {
+		if slices.ContainsFunc(names, func(n string) bool { return slices.Contains(person, n) }) {
+			return nil // another key of the same person
+		}
+	}
+	s.People = append(s.People, names)
+	return nil
+}
+
+func isServer(name string) bool { return strings.HasPrefix(name, ServerPrefix) }
+
+// A Deed is what a child is about to do under an order.
+type Deed struct {
+	Installation string
+	Job          jobs.ID
+	Zone         string
+	Host         fleet.Host // as Redis has it
+	Record       string     // the hash of the host that the order has; empty: it has none
+	Now          time.Time
+	// Continues: the job has begun, and a MAC of the nodes proves it. Asks: nothing begins, the
+	// host is only asked.
+	Continues, Asks bool
+}
+
+// Covers says why an order does not allow a deed, whatever the policy is; nil: it does.
+func (s *Standing) Covers(d Deed) error {
+	o := s.Order
+	record, err := RecordOf(d.Host)
+	end := o.NotAfter
+	if d.Continues {
+		end = end.Add(Validity)
+	}
+	switch {
+	case err != nil:
+		return err
+	case o.Installation != d.Installation:
+		return fmt.Errorf("it is an order of installation %q, and this node belongs to %s",
+			fleet.Word(o.Installation), d.Installation)
+	case o.Task != d.Job.Task():
+		return fmt.Errorf("it is the order of task %s", o.Task)
+	case d.Record == "":
+		return fmt.Errorf("the order is not for host %s", d.Job.Host())
+	case d.Host.Name != d.Job.Host() || d.Host.Zone != d.Zone:
+		return fmt.Errorf("the queue has the host as %q in zone %q", fleet.Word(d.Host.Name),
+			fleet.Word(d.Host.Zone))
+	case d.Record != record:
+		return fmt.Errorf("host %s is not as it was signed: its address, its keys, the way to it or "+
+			"its labels have changed", d.Job.Host())
+	case d.Asks:
+		return nil
+	case d.Now.Before(o.NotBefore.Add(-skew)):
+		return fmt.Errorf("the order begins at %s", o.NotBefore.Format(time.RFC3339))
+	case d.Now.After(end):
+		return fmt.Errorf("the order ended at %s: submit the task anew",
+			o.NotAfter.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Meets says what the signatures of an order lack for a level; nil: nothing.
+func (s *Standing) Meets(l Level) error {
+	want, others := 0, 0
+	for _, names := range s.People {
+		if !slices.Contains(names, s.Spec.Operator) {
+			others++
+		}
+	}
+	switch {
+	case l.People > 0:
+		want = l.People
+	case l.Person:
+		want, others = 1, len(s.People)
+	}
+	if others >= want {
+		return nil
+	}
+	err := fmt.Errorf("%s of %d people have signed it", number(others), want)
+	if l.Person {
+		err = errors.New("no person has signed it")
+	} else if others < len(s.People) {
+		err = fmt.Errorf("%w; %s ordered it, so that signature does not count", err, s.Spec.Operator)
+	}
+	if len(s.doubts) > 0 {
+		err = fmt.Errorf("%w; %s", err, strings.Join(s.doubts, "; "))
+	}
+	return err
+}
+
+func number(n int) string {
+	if n == 0 {
+		return "none"
+	}
+	return fmt.Sprint(n)
+}
+
+// A Ruling says what becomes of a job.
+type Ruling struct {
+	Mode Mode  // how strict the policy is about it
+	Why  error // why its order does not hold; nil: it does
+}
+
+// Refused reports whether the job must not run.
+func (r Ruling) Refused() bool { return r.Why != nil && r.Mode == Require }
+
+// Doubted reports whether the job runs and people must be told.
+func (r Ruling) Doubted() bool { return r.Why != nil && r.Mode == Warn }
+
+// Judge holds a deed against the policy. s is nil if the order has not passed Examine; why is its
+// error then.
+func (p *Policy) Judge(s *Standing, why error, d Deed) Ruling {
+	if s != nil && why == nil {
+		why = s.Covers(d)
+	}
+	if why != nil || s == nil {
+		return Ruling{p.strictest(), why}
+	}
+	rule, err := p.ruleFor(s.Spec.Runbook, d.Host)
+	if err != nil {
+		return Ruling{p.strictest(), err}
+	}
+	if err := s.Meets(rule.Level); err != nil {
+		return Ruling{rule.Mode, fmt.Errorf("the policy of this node (line %d) wants %s: %w", rule.Line,
+			rule.Level, err)}
+	}
+	return Ruling{Mode: rule.Mode}
+}

@@ -1,0 +1,241 @@
+// Package warden decides for a worker whether the jobs that the queue hands out were ordered by those
+// whom its node trusts. It reads the signed order of a task once, and the share of hosts of each
+// job once; package trust judges them.
+//
+// A warden believes nothing else that Redis says about a job, but for its place in the queue:
+// runbook, values and host must be as they were signed, and the state of a job that has begun has a
+// MAC of the nodes.
+//
+// Floor 3: may import jobs, trust, internal/serverkey, internal/sshsig and what is below.
+package warden
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"muster/internal/serverkey"
+	"muster/internal/sshsig"
+	"muster/internal/wording"
+	"muster/jobs"
+	"muster/trust"
+)
+
+// Rules are what a node trusts. They do not change: after a change of their files there are others.
+type Rules struct {
+	Policy  *trust.Policy
+	Signers sshsig.Allowed
+	Keys    serverkey.Keys // of the nodes, for the state of jobs
+}
+
+// Orders reads what is stored beside a task.
+type Orders interface {
+	// SignedOrder returns the bytes of the order of a task and its signatures; none: it has none.
+	SignedOrder(ctx context.Context, zone string, id jobs.TaskID) (order []byte, signatures []string,
+		err error)
+
+	// Share returns the lines of a share of the hosts of an order; empty: there are none.
+	Share(ctx context.Context, zone string, id jobs.TaskID, share int) (string, error)
+
+	// Alert tells people who watch a zone.
+	Alert(ctx context.Context, zone string, a jobs.Alert) error
+}
+
+const (
+	// tasksMax bounds the tasks that a warden remembers. A worker takes jobs of a few in turn.
+	tasksMax = 16
+
+	// examineEvery is the time after which the signatures of an order are checked again, because
+	// keys expire.
+	examineEvery = time.Minute
+)
+
+// A Warden checks jobs. Its methods may be called by several goroutines.
+type Warden struct {
+	orders Orders
+	rules  func() (*Rules, error)
+	now    func() time.Time
+	log    hclog.Logger
+
+	mu    sync.Mutex
+	tasks []*known // the latest last
+}
+
+// New returns a warden. rules returns the rules in force; nil: the node trusts whatever Redis says.
+func New(o Orders, rules func() (*Rules, error), now func() time.Time, log hclog.Logger) *Warden {
+	return &Warden{orders: o, rules: rules, now: now, log: log}
+}
+
+// known is what the warden knows of a task.
+type known struct {
+	id       jobs.TaskID
+	rules    *Rules // under which it was examined
+	at       time.Time
+	standing *trust.Standing
+	why      error // nil: the signatures hold
+	shares   map[int]map[string]string
+	told     bool // people know that it does not hold
+}
+
+// A Doubt is the error of a job that must not run, because nobody whom the node trusts has ordered
+// it.
+type Doubt struct{ Why error }
+
+// Error says what is wrong with the order, in one line.
+func (d *Doubt) Error() string {
+	return "the order does not hold: " + wording.ErrorLine(d.Why) + "; nothing was touched"
+}
+
+// Unwrap returns the reason.
+func (d *Doubt) Unwrap() error { return d.Why }
+
+// Check returns an error unless a job may run as the queue describes it. The error is a *Doubt if
+// the job must not run; any other error leaves that open.
+func (w *Warden) Check(ctx context.Context, zone string, g jobs.Grant, spec jobs.Spec) error {
+	rules, err := w.rules()
+	if err != nil {
+		return fmt.Errorf("this node cannot read whom it trusts: %w", err)
+	}
+	if rules == nil || g.Host == nil { // without its host a job does nothing
+		return nil
+	}
+	k, err := w.task(ctx, zone, g.Job.Task(), rules)
+	if err != nil {
+		return err
+	}
+	d := trust.Deed{Installation: rules.Keys.Installation(), Job: g.Job, Zone: zone, Host: *g.Host,
+		Now: w.now(), Asks: g.Mode.Looks(), Continues: g.Step > 0 || g.Saved != ""}
+	why := k.why
+	if why == nil {
+		if d.Record, why = w.record(ctx, zone, g.Job, k); isAway(why) {
+			return why
+		}
+	}
+	if why == nil {
+		why = w.said(rules, k, g, spec, d)
+	}
+	ruling := rules.Policy.Judge(k.standing, why, d)
+	if ruling.Refused() || ruling.Doubted() {
+		w.tell(ctx, zone, g.Job, k, ruling)
+	}
+	if ruling.Refused() {
+		return &Doubt{ruling.Why}
+	}
+	return nil
+}
+
+// said says what the queue has made up about a job; nil: nothing.
+func (w *Warden) said(rules *Rules, k *known, g jobs.Grant, spec jobs.Spec, d trust.Deed) error {
+	if !reflect.DeepEqual(spec, k.standing.Spec) {
+		return errors.New("the queue has another runbook, other values or other terms than were signed")
+	}
+	if d.Asks {
+		return nil
+	}
+	return trust.CheckState(rules.Keys, g.Job, g.Step, g.Saved, d.Now)
+}
+
+// Seal returns the state of a job with the MAC of this node.
+func (w *Warden) Seal(id jobs.ID, step int, saved string) string {
+	rules, err := w.rules()
+	if err != nil || rules == nil || rules.Keys.None() {
+		return saved
+	}
+	return trust.SealState(rules.Keys, id, step, saved, w.now())
+}
+
+// away is the error of a question that Redis has not answered.
+type away struct{ error }
+
+func (a away) Unwrap() error { return a.error }
+
+func isAway(err error) bool { return errors.As(err, new(away)) }
+
+// task returns what is known of a task. An error says that Redis has not answered.
+func (w *Warden) task(ctx context.Context, zone string, id jobs.TaskID, rules *Rules) (*known, error) {
+	now := w.now()
+	if k := w.find(id); k != nil && k.rules == rules && now.Sub(k.at).Abs() < examineEvery {
+		return k, nil
+	}
+	order, signatures, err := w.orders.SignedOrder(ctx, zone, id)
+	if err != nil {
+		return nil, away{err}
+	}
+	k := &known{id: id, rules: rules, at: now, shares: map[int]map[string]string{}}
+	k.standing, k.why = trust.Examine(order, signatures, rules.Signers, now)
+	w.keep(k)
+	return k, nil
+}
+
+func (w *Warden) find(id jobs.TaskID) *known {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range w.tasks {
+		if k.id == id {
+			return k
+		}
+	}
+	return nil
+}
+
+// keep remembers a task, in place of what was known of it before.
+func (w *Warden) keep(k *known) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tasks = slices.DeleteFunc(w.tasks, func(old *known) bool {
+		k.told = k.told || old.id == k.id && old.told
+		return old.id == k.id
+	})
+	if len(w.tasks) == tasksMax {
+		w.tasks = slices.Delete(w.tasks, 0, 1)
+	}
+	w.tasks = append(w.tasks, k)
+}
+
+// record returns the hash of a job's host in the order; empty: the order is not for it.
+func (w *Warden) record(ctx context.Context, zone string, id jobs.ID, k *known) (string, error) {
+	order := k.standing.Order
+	share, ok := order.ShareOf(zone, id.Host())
+	if !ok {
+		return "", nil
+	}
+	w.mu.Lock()
+	hosts, read := k.shares[share]
+	w.mu.Unlock()
+	if !read {
+		lines, err := w.orders.Share(ctx, zone, k.id, share)
+		if err != nil {
+			return "", away{err}
+		}
+		if hosts, err = order.Share(zone, share, lines); err != nil {
+			return "", err
+		}
+		w.mu.Lock()
+		k.shares[share] = hosts
+		w.mu.Unlock()
+	}
+	return hosts[id.Host()], nil
+}
+
+// tell tells people once for each task that an order does not hold.
+func (w *Warden) tell(ctx context.Context, zone string, id jobs.ID, k *known, r trust.Ruling) {
+	w.mu.Lock()
+	first := !k.told
+	k.told = true
+	w.mu.Unlock()
+	w.log.Error("the order of a job does not hold", "job", id, "mode", string(r.Mode), "why", r.Why)
+	if !first {
+		return
+	}
+	err := w.orders.Alert(ctx, zone, jobs.Alert{Event: "order-doubted", Object: string(id),
+		Detail: map[string]any{"mode": string(r.Mode), "note": wording.ErrorLine(r.Why)}})
+	if err != nil {
+		w.log.Warn("nobody could be told that the order of a job does not hold", "job", id, "error", err)
+	}
+}
