@@ -33,8 +33,9 @@ var doors = []door{
 		"what is in Redis stays true only if one package writes it"},
 	{"github.com/alicebob/miniredis", []string{"internal/demo"}, true,
 		"it is the Redis of the demo and of tests, never of production"},
-	{"golang.org/x/crypto/ssh", []string{"fleet/remote", "internal/fakefleet", "testkit/sshtest"}, false,
-		"each pitfall of SSH is met once; the pretended fleet is the other end of the wire"},
+	{"golang.org/x/crypto/ssh", []string{"fleet/remote", "internal/fakefleet", "internal/sshsig",
+		"testkit/sshtest"}, false, "each pitfall of SSH is met once; the pretended fleet is the other end of " +
+		"the wire, and signatures of people are by their keys of SSH"},
 	{"golang.org/x/crypto", []string{"internal/seal"}, true, "secrets are handled by few"},
 	{"golang.org/x/mod/sumdb", []string{"audit"}, false, "the tree of the audit log has one form"},
 	{"github.com/skeema/knownhosts", []string{"fleet/remote", "internal/fakefleet"}, false,

@@ -34,6 +34,7 @@ var floors = map[string]int{
 	"access":                     2,
 	"internal/seal":              0,
 	"internal/serverkey":         1,
+	"internal/sshsig":            1,
 	"internal/certs":             1,
 	"windows":                    0,
 	"jobs":                       1,
