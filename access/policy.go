@@ -66,8 +66,8 @@ func (p *Policy) of(who Who) iter.Seq[*grant] {
 // Anything reports whether somebody has any grant that counts for something.
 func (p *Policy) Anything(who Who) bool { return p.verbs(who) != 0 }
 
-// Verbs returns the verbs that somebody has at all, be it for one runbook on one host: what is not
-// among them need not be offered.
+// Verbs returns every verb that some grant of the person gives, even for a single runbook on a
+// single host, and that the scope of a token leaves. A client need not offer other verbs.
 func (p *Policy) Verbs(who Who) []Verb { return p.verbs(who).list() }
 
 func (p *Policy) verbs(who Who) verbSet {

@@ -72,8 +72,8 @@ func (r *Rights) find(sel fleet.Selector) *hostSet {
 // A source looks up the hosts of selector i of some rules.
 type source func(i int) *hostSet
 
-// ofPolicy is the source for the rules of the policy. Two askers may compute the same set at once;
-// one of them is kept.
+// ofPolicy is the source for the rules of the policy. Two goroutines may compute the same set at
+// once; the first to finish stores its set, and both return that one.
 func (r *Rights) ofPolicy(i int) *hostSet {
 	if s := r.sets[i].Load(); s != nil {
 		return s

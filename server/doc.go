@@ -5,8 +5,8 @@
 // servers can stand behind a load balancer. The CLI talks only to a server.
 //
 // A request becomes a task in server/intake. A server runs no job
-// and reaches no host. A caller over loopback or a unix socket is trusted
-// as far as the machine is; all others need a token and get TLS.
+// and reaches no host. Over a unix socket the kernel names the caller; on a port each
+// caller needs a token or a certificate, and beyond loopback TLS.
 //
 // Floor 8: may import jobs, fleet, scripts and the doors below it.
 package server

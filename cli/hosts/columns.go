@@ -76,8 +76,8 @@ func hostColumn(name string, l api.HostList, said map[string]fleet.Facts) (hostC
 	}, nil
 }
 
-// hostGrid returns a table of hosts. Without a list of columns it has all columns that are not
-// empty.
+// hostGrid returns a table of hosts. Without a list of columns it has all of hostColumns, but
+// drained only if a host of the list is drained.
 func hostGrid(l api.HostList, columns []string, said map[string]fleet.Facts) (cli.Grid, error) {
 	if len(columns) == 0 {
 		columns = slices.DeleteFunc(hostColumnNames(), func(name string) bool {

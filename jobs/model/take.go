@@ -76,7 +76,7 @@ func (s *stepping) consider(id jobs.ID, fresh bool) {
 	mine := lock.holds(id, j.Token)
 	if j.State == jobs.Running && mine {
 		at := s.now.Add(s.left(host) + lockDelay(t.Head.Spec.Timeout))
-		s.move(writing, id, at) // the lock outlives the score: its end decides
+		s.move(writing, id, at) // its lock ends later than its score says: it moves behind that end
 		return
 	}
 	var list []string
@@ -257,7 +257,7 @@ func (s *stepping) miss(id jobs.ID, t *task) {
 	s.event("lost", id)
 }
 
-// see marks a lost job, so that people see it, where no worker may take it.
+// see handles a lost job in a call that takes no jobs: it marks the job as lost for people to see.
 func (s *stepping) see(id jobs.ID, j Job, t *task) {
 	if j.State == jobs.Running {
 		s.move(writing, id, s.now)

@@ -71,9 +71,9 @@ func (s *submission) checkID(context.Context) error {
 	return nil
 }
 
-// answerIfKnown answers a submit whose id is known already. The host list and the
-// runbook of a task are frozen, so the task counts that is there, and not what the body
-// would come to today. The submit continues if it got no further than its name, or half way.
+// answerIfKnown answers a submit whose id is known already. The answer describes the stored task,
+// even if the body would make another task today. If an earlier submit stored only the task's
+// name, or some of its jobs, this submit goes on to complete it.
 func (s *submission) answerIfKnown(ctx context.Context) error {
 	id := jobs.TaskID(s.ask.Body.ID)
 	if id == "" || len(s.wrong) > 0 || s.ask.Body.DryRun {

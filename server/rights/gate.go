@@ -34,12 +34,12 @@ func (g Gate) Middleware(ctx huma.Context, next func(huma.Context)) {
 	_, w := humago.Unwrap(ctx)
 	x, ok := w.(*web.Exchange)
 	if !ok {
-		next(ctx) // the routes themselves refuse what nobody has looked at
+		next(ctx) // nobody has identified the caller, and routes that embed web.Asked refuse
 		return
 	}
 	op := ctx.Operation()
 	n := needOf(op.Method, op.Path)
-	if x.Who.Name == "" { // the guard lets nobody else in but to ask for our health
+	if x.Who.Name == "" { // the guard passes this on only if it asks for the server's health
 		if n.where == anybody {
 			next(ctx)
 			return

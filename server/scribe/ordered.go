@@ -34,8 +34,8 @@ func (s *Scribe) Ordered(ctx context.Context, o Order) (end func(result string),
 	return s.ofDuty(ctx, o)
 }
 
-// ofDuty is Ordered for a duty of this server, which tries again each second while Redis takes
-// nothing: all tries of the same order are one entry, whose outcome is that of the last one.
+// ofDuty is Ordered for a duty of this server. A duty repeats its order each second until Redis
+// takes it. ofDuty writes one entry for all tries, and one outcome: that of the last try.
 func (s *Scribe) ofDuty(ctx context.Context, o Order) (end func(result string), err error) {
 	t, known := s.tries.of(o)
 	if !known {
@@ -69,10 +69,11 @@ func (s *Scribe) writeOrder(ctx context.Context, l *Line, o Order) (try, error) 
 	return try{id: id, order: o.What.Order, draft: d}, err
 }
 
-// A Deed is what a request comes to, once that is known.
+// A Deed describes the effect of a request. The server knows it only after it has read the objects
+// concerned.
 type Deed struct {
 	Verb, Object, Reason string
-	Stops                bool // it takes power or work away, and counts also without an entry
+	Stops                bool // it takes power or work away; the server does it also without an entry
 }
 
 // Says writes the entry of a request whose object is known only now. The function that it returns
@@ -106,8 +107,8 @@ type Own struct {
 }
 
 // Before writes that this server will do something by itself next, such as take a changed
-// inventory. The error says why it must not. A deed that must be done is also done if its entry can
-// be nowhere.
+// inventory. On an error the server must not do the deed. With must, Before returns no error when
+// neither SQL nor the spool takes the entry: it keeps the entry in memory.
 func (s *Scribe) Before(ctx context.Context, o Own, must bool) error {
 	if s == nil {
 		return nil

@@ -77,7 +77,7 @@ type State struct {
 // item is an entry on its way.
 type item struct {
 	draft  audit.Draft
-	stops  bool // the order counts also if its entry is nowhere
+	stops  bool // the order is carried out even if no store takes its entry
 	waits  bool
 	stored chan error // has the result once, if waits
 }
@@ -102,7 +102,8 @@ func (e *Undurable) Error() string {
 func (e *Undurable) Unwrap() []error { return []error{e.SQL, e.Spool} }
 
 // Write makes an entry durable, and returns its id. The error is an *Undurable, or that of the
-// context. Of an order that stops work the entry is kept in memory if it can be nowhere else.
+// context. If the order stops work and neither SQL nor the spool takes its entry, Write keeps the
+// entry in memory.
 func (s *Scribe) Write(ctx context.Context, d audit.Draft, stops bool) (id string, err error) {
 	d = s.complete(d)
 	it := &item{draft: d, stops: stops, waits: true, stored: make(chan error, 1)}
@@ -110,7 +111,8 @@ func (s *Scribe) Write(ctx context.Context, d audit.Draft, stops bool) (id strin
 	select {
 	case err = <-it.stored:
 	case <-ctx.Done():
-		// The entry may still come into the log, and nothing follows it.
+		// The log may still get the entry, but the server does not carry out the order; the
+		// outcome says so.
 		err = ctx.Err()
 		s.Keep(audit.Draft{Name: d.Name, Entry: audit.Entry{Kind: audit.KindOutcome,
 			Proof: d.Entry.Proof, Verb: d.Entry.Verb, Object: d.Entry.Object,
@@ -119,7 +121,7 @@ func (s *Scribe) Write(ctx context.Context, d audit.Draft, stops bool) (id strin
 	return d.Entry.ID, err
 }
 
-// Keep writes an entry whose effect nobody delays for it: an outcome, a refusal, a note.
+// Keep writes an entry for which no caller waits: an outcome, a refusal, a note.
 func (s *Scribe) Keep(d audit.Draft) { s.put(&item{draft: s.complete(d), stops: true}) }
 
 // complete adds what the scribe knows: id, salts, time and server.

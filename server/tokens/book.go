@@ -161,7 +161,8 @@ func (b *Book) Find(ctx context.Context, token string) (Record, error) {
 // useEvery is the time between two notes of the use of a token.
 const useEvery = time.Minute
 
-// isNew reports whether the use of a token must be noted, and takes that for done.
+// isNew reports whether the server must note this use of a token. If so, it remembers the time as
+// if the note were written.
 func (b *Book) isNew(id string, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -239,8 +240,8 @@ func wrongOf(id string, err error) string {
 	return err.Error()
 }
 
-// badID returns the id by which a record is listed that does not hold. Redis may have any text in
-// the place of an id.
+// badID returns the id under which the list shows a record that fails its check. Redis may have any
+// text in the place of an id.
 func badID(id string) string {
 	if isID(id) {
 		return id
@@ -248,8 +249,9 @@ func badID(id string) string {
 	return "bad-" + hash(id)[:idLength]
 }
 
-// named returns the token of an id or a name; of an empty owner: of anybody. The error wraps
-// queue.ErrNotFound if there is none, and errAmbiguous if several owners have the name.
+// named finds a token by its id or its name. If owner is empty, it searches the tokens of all
+// owners. The error wraps queue.ErrNotFound if there is none, and errAmbiguous if several owners
+// have the name.
 func (b *Book) named(ctx context.Context, owner, name string) (Record, error) {
 	all, err := b.list(ctx)
 	if err != nil {
@@ -280,7 +282,7 @@ func (b *Book) named(ctx context.Context, owner, name string) (Record, error) {
 // errAmbiguous is wrapped when several owners have a token of the same name.
 var errAmbiguous = errors.New("several tokens have this name, so name one by its id")
 
-// drop removes the record that is listed by this id.
+// drop removes the record that the list shows under this id.
 func (b *Book) drop(ctx context.Context, id string) error {
 	if isID(id) {
 		return b.store.DropToken(ctx, id)

@@ -109,7 +109,7 @@ func isID(id string) bool {
 	return len(id) == idLength && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// text returns what Redis keeps of a record: a MAC and the JSON that it is of.
+// text returns the text that Redis keeps of a record: its JSON, and before it the MAC of the JSON.
 func (r Record) text(keys serverkey.Keys) (string, error) {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -118,8 +118,8 @@ func (r Record) text(keys serverkey.Keys) (string, error) {
 	return keys.MAC(serverkey.Tokens, string(data)) + " " + string(data), nil
 }
 
-// open reads what Redis keeps under an id. It decodes nothing that no server wrote. The error is a
-// *Refusal.
+// open reads the text that Redis keeps under an id. It decodes a record only if its MAC proves that
+// a server wrote it. The error is a *Refusal.
 func open(keys serverkey.Keys, id, text string) (Record, error) {
 	if keys.None() {
 		return Record{}, &Refusal{Keyless, "this server has no key, so it cannot tell whether a token " +
