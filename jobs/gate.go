@@ -19,9 +19,10 @@ const (
 
 // GateAnswer is the answer to a gate; without a word there is none yet.
 type GateAnswer struct {
-	Word GateWord
-	At   Micros
-	Note string // who and why
+	Word  GateWord
+	At    Micros
+	Note  string // who and why
+	Proof string // a signature of it; empty: none is known
 }
 
 // ReadGateAnswer reads the form in Redis: µs, word and note, with a blank between.

@@ -48,11 +48,9 @@ type Task struct {
 	At    Micros `json:"at"` // not before; 0: at once
 	Total int    `json:"total"`
 
-	// Own holds the times of hosts with a time of their own. If the same submit is repeated with
-	// other times, the first times count.
-	Own map[string]Micros `json:"-"`
-
-	Beside map[string][]string `json:"-"` // what lies beside it in each zone: names, texts in turns
+	// Own holds the times of hosts with a time of their own; of repeated submits the first count.
+	Own    map[string]Micros   `json:"-"`
+	Beside map[string][]string `json:"-"` // lies beside it in each zone: names and texts in turns
 
 	// Again: a retry also takes hosts whose jobs another retry does again.
 	Again bool `json:"-"`

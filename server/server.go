@@ -111,6 +111,7 @@ type tending struct {
 // and the phases of its life.
 type site struct {
 	tokens   *tokens.Book
+	keys     func() (serverkey.Keys, error) // of the servers
 	rights   *rights.Keeper
 	tasks    *rights.Tasks
 	addr     atomic.Pointer[string]
@@ -149,6 +150,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	if d.ServerKeys == nil {
 		d.ServerKeys = func() (serverkey.Keys, error) { return serverkey.Keys{}, nil }
 	}
+	s.site.keys = d.ServerKeys
 	s.site.tokens = tokens.NewBook(d.Queue.Hub.Tokens, d.ServerKeys, s.clock)
 	s.catalog.Store(d.Catalog)
 	var err error

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,8 +16,8 @@ import (
 	"muster/jobs"
 )
 
-// Namespaces of signatures, as in PROTOCOL.sshsig of OpenSSH: what was signed for one proves nothing for
-// another.
+// Namespaces of signatures, as in PROTOCOL.sshsig of OpenSSH: a signature for one of them proves
+// nothing for another.
 const (
 	NamespaceOrder = "muster-order"
 	NamespaceGate  = "muster-gate"
@@ -130,7 +131,7 @@ func RecordOf(h fleet.Host) (string, error) {
 // shareOf returns the share of a zone, of n, that a host is in.
 func shareOf(host string, n int) int {
 	sum := sha256.Sum256([]byte(host))
-	return int((uint64(sum[0])<<24 | uint64(sum[1])<<16 | uint64(sum[2])<<8 | uint64(sum[3])) % uint64(n))
+	return int(binary.BigEndian.Uint32(sum[:]) % uint32(n))
 }
 
 // hash returns the SHA-256 of bytes in base64.

@@ -14,7 +14,7 @@ import (
 	"muster/scripts"
 )
 
-// A Mode says what becomes of a job whose order does not hold.
+// A Mode decides about a job whose order does not hold.
 type Mode string
 
 // The modes, the strictest last.
@@ -72,7 +72,7 @@ type Rule struct {
 // all reports whether the rule fits every job.
 func (r Rule) all() bool { return len(r.Runbooks) == 0 && r.Hosts.String() == "" }
 
-// A Policy is what a node asks of orders. The zero value asks nothing.
+// A Policy has the rules by which a node judges orders.
 type Policy struct {
 	rules []Rule
 }
@@ -300,8 +300,8 @@ func (r Rule) fits(runbook string, h fleet.Host) (bool, error) {
 	return false, nil
 }
 
-// strictest returns the mode of jobs about which nothing is proven. What they say of their runbook
-// and host could be made up to fit a lenient rule.
+// strictest returns the mode of jobs without any proof. Somebody could have invented their runbook
+// and host to fit a lenient rule.
 func (p *Policy) strictest() Mode {
 	mode := Off
 	for _, rule := range p.rules {

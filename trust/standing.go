@@ -9,10 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"muster/fleet"
-	"muster/internal/sshsig"
 	"muster/jobs"
 )
 
@@ -22,7 +19,7 @@ const ServerPrefix = "server:"
 // signaturesMax bounds the signatures of an order that are looked at.
 const signaturesMax = 32
 
-// skew is how much earlier than an order begins a node may take it: clocks differ.
+// skew is the time by which a job may begin before its order does: clocks differ.
 const skew = time.Minute
 
 // A Standing is an order with all that its signatures prove. Only Examine makes one.
@@ -32,21 +29,20 @@ type Standing struct {
 	Hash   string
 	Server bool       // a server has signed it
 	People [][]string // the names of each person who has signed it
-	doubts []string   // what was wrong with other signatures
+	doubts []string   // why other signatures do not count
+	keys   map[string]bool
 }
 
 // Examine checks the signatures of an order, and then reads it. It returns an error if no signature
 // holds at this time, or if the order cannot be read.
-func Examine(order []byte, signatures []string, allowed sshsig.Allowed, now time.Time) (*Standing,
-	error) {
+func Examine(order []byte, signatures []string, by Signers) (*Standing, error) {
 	if len(order) == 0 {
 		return nil, errors.New("the task has no signed order: its server signs none, or somebody " +
 			"else has put it into the queue")
 	}
-	s := &Standing{Hash: HashOf(order)}
-	keys := map[string]bool{}
+	s := &Standing{Hash: HashOf(order), keys: map[string]bool{}}
 	for i, text := range signatures[:min(len(signatures), signaturesMax)] {
-		if err := s.count(text, order, allowed, now, keys); err != nil {
+		if err := s.count(text, order, by); err != nil {
 			s.doubts = append(s.doubts, fmt.Sprintf("signature %d: %v", i+1, err))
 		}
 	}
@@ -64,24 +60,16 @@ func Examine(order []byte, signatures []string, allowed sshsig.Allowed, now time
 }
 
 // count adds a signature, if it holds. One key counts once.
-func (s *Standing) count(text string, order []byte, allowed sshsig.Allowed, now time.Time,
-	keys map[string]bool) error {
-	sig, err := sshsig.Parse([]byte(text))
+func (s *Standing) count(text string, order []byte, by Signers) error {
+	sig, names, err := by.check(text, NamespaceOrder, order)
 	if err != nil {
 		return err
 	}
-	if err := sig.Verify(NamespaceOrder, order); err != nil {
-		return err
-	}
-	names, err := allowed.Principals(sig.Key, NamespaceOrder, now)
-	if err != nil {
-		return err
-	}
-	key := ssh.FingerprintSHA256(sig.Key)
-	if keys[key] {
+	key := sig.Fingerprint()
+	if s.keys[key] {
 		return nil
 	}
-	keys[key] = true
+	s.keys[key] = true
 	if slices.ContainsFunc(names, isServer) {
 		s.Server = true
 		return nil
@@ -97,7 +85,7 @@ func (s *Standing) count(text string, order []byte, allowed sshsig.Allowed, now 
 
 func isServer(name string) bool { return strings.HasPrefix(name, ServerPrefix) }
 
-// A Deed is what a child is about to do under an order.
+// A Deed describes a job that a child would do under an order.
 type Deed struct {
 	Installation string
 	Job          jobs.ID
@@ -181,7 +169,7 @@ func number(n int) string {
 	return fmt.Sprint(n)
 }
 
-// A Ruling says what becomes of a job.
+// A Ruling decides about a job.
 type Ruling struct {
 	Mode Mode  // how strict the policy is about it
 	Why  error // why its order does not hold; nil: it does

@@ -11,25 +11,40 @@ import (
 	"muster/jobs"
 )
 
-// The state of a job is the step that it has reached and the data of its steps, as a child hands
-// them to the next one through Redis. The nodes put a MAC into the data, with the time. It is their
-// first member, which nothing else writes, and no reader of the data needs it.
+// A State is the progress of a job, as a child hands it to the next one through Redis.
+type State struct {
+	Job   jobs.ID
+	Step  int
+	Saved string // JSON; empty: nothing was saved
+}
+
+// The nodes put a MAC into the saved data, with the time. It is their first member, which nothing
+// else writes, and no reader of the data needs it.
 const (
 	macBegins = `{"mac":"`
 	macEnds   = `"`
 )
 
-// SealState returns the data of a job's steps with a MAC over them and the step. Data that have one
-// stay as they are: who only passes them on vouches for nothing.
-func SealState(k serverkey.Keys, id jobs.ID, step int, saved string, now time.Time) string {
-	if step == 0 && saved == "" || strings.HasPrefix(saved, macBegins) {
+// fresh reports whether the job has not begun.
+func (s State) fresh() bool { return s.Step == 0 && s.Saved == "" }
+
+// parts returns the texts that a MAC covers; saved has no MAC.
+func (s State) parts(at, saved string) []string {
+	return []string{string(s.Job), strconv.Itoa(s.Step), at, saved}
+}
+
+// Seal returns the saved data of a state with a MAC over all of it. Data that have a MAC stay as
+// they are: a node vouches for nothing that it only passes on.
+func (s State) Seal(k serverkey.Keys, now time.Time) string {
+	saved := s.Saved
+	if s.fresh() || strings.HasPrefix(saved, macBegins) {
 		return saved
 	}
 	if saved == "" {
 		saved = "{}"
 	}
 	at := strconv.FormatInt(now.Unix(), 10)
-	mac := k.MAC(serverkey.States, string(id), strconv.Itoa(step), at, saved)
+	mac := k.MAC(serverkey.States, s.parts(at, saved)...)
 	rest := saved[1:]
 	if rest != "}" {
 		rest = "," + rest
@@ -37,21 +52,20 @@ func SealState(k serverkey.Keys, id jobs.ID, step int, saved string, now time.Ti
 	return macBegins + at + " " + mac + macEnds + rest
 }
 
-// CheckState says why the state of a job was not written by a node; nil: it was, or the job has not
-// begun.
-func CheckState(k serverkey.Keys, id jobs.ID, step int, saved string, now time.Time) error {
-	if step == 0 && saved == "" {
+// Check returns an error unless a node wrote the state, or the job has not begun.
+func (s State) Check(k serverkey.Keys, now time.Time) error {
+	if s.fresh() {
 		return nil
 	}
-	text, ok := strings.CutPrefix(saved, macBegins)
+	text, ok := strings.CutPrefix(s.Saved, macBegins)
 	vouched, rest, found := strings.Cut(text, macEnds)
 	at, mac, apart := strings.Cut(vouched, " ")
 	if !ok || !found || !apart {
 		return errors.New("no node has vouched for the state of the job")
 	}
 	plain := "{" + strings.TrimPrefix(rest, ",")
-	if err := k.Check(serverkey.States, mac, string(id), strconv.Itoa(step), at, plain); err != nil {
-		return fmt.Errorf("the state of the job: %w", err)
+	if k.Check(serverkey.States, mac, s.parts(at, plain)...) != nil {
+		return errors.New("the state of the job is not what a node with the same node.key wrote")
 	}
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	if err != nil {

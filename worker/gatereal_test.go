@@ -52,7 +52,7 @@ func TestAGateOnARealRedis(t *testing.T) {
 		if err != nil || j.Gate == nil || j.Gate.Question != `Publish "DS of `+host+`"` || j.State != jobs.Waiting {
 			t.Fatalf("%+v, %v", j, err)
 		}
-		if did, err := q.AnswerGates(t.Context(), task, []string{host}, a); err != nil ||
+		if did, err := q.AnswerGates(t.Context(), task, []string{host}, a, nil); err != nil ||
 			len(did.Answered) != 1 || len(did.Stand) < 2 {
 			t.Fatalf("%+v, %v", did, err)
 		}

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
-	"golang.org/x/crypto/ssh"
-
 	"muster/internal/serverkey"
 	"muster/internal/settings"
+	"muster/internal/sshsig"
 	"muster/trust"
 )
 
@@ -45,9 +43,9 @@ func (o initFlags) makeTrust(m *made) error {
 	var raw [serverkey.Size]byte
 	rand.Read(raw[:]) // never fails
 	// The policy comes last: while it is missing, a node asks for nothing.
-	err = errors.Join(
-		createNew(filepath.Join(dir, settings.TrustNodeKey), nodeKeyFile(m.Installation, raw), 0o400, owner),
-		createNew(filepath.Join(dir, settings.TrustSigners), signersFile(m.Trust.Signer), 0o644, -1))
+	key, signers := nodeKeyFile(m.Installation, raw), signersFile(m.Trust.Signer)
+	err = errors.Join(createNew(filepath.Join(dir, settings.TrustNodeKey), key, 0o400, owner),
+		createNew(filepath.Join(dir, settings.TrustSigners), signers, 0o644, -1))
 	if err != nil {
 		return err
 	}
@@ -71,13 +69,9 @@ func createNew(path, text string, mode os.FileMode, owner int) error {
 
 // signerLine returns the line of allowed_signers for the servers.
 func signerLine(k serverkey.Keys) (string, error) {
-	key, err := ssh.NewPublicKey(k.Publics(serverkey.Orders)[0])
-	if err != nil {
-		return "", err
-	}
+	key, err := sshsig.KeyText(k.Publics(serverkey.Orders)[0])
 	return fmt.Sprintf("%s%s namespaces=\"%s,%s,%s\" %s", trust.ServerPrefix, k.Installation(),
-		trust.NamespaceOrder, trust.NamespaceGate, trust.NamespaceTimes,
-		bytes.TrimSpace(ssh.MarshalAuthorizedKey(key))), nil
+		trust.NamespaceOrder, trust.NamespaceGate, trust.NamespaceTimes, key), err
 }
 
 func nodeKeyFile(installation string, raw [serverkey.Size]byte) string {

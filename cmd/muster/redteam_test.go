@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/json"
@@ -9,9 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
-	"golang.org/x/crypto/ssh"
+	"time"
 
 	"muster/internal/fakefleet"
 	"muster/internal/sshsig"
@@ -24,18 +21,15 @@ import (
 // This file attacks a house as somebody who can write to Redis (issue 16). Each attack has a host of
 // its own, whose log judges it: no command may run that nobody ordered.
 
-// An attacker writes to Redis.
+// An attacker writes to Redis, and has a key of their own.
 type attacker struct {
-	*redis.Client
-	t   *testing.T
-	ctx context.Context
-	h   *house
-
-	other  jobs.TaskID // a task that was ordered for other hosts
-	signer ssh.Signer  // a key of the attacker
+	*redistest.Intruder
+	t     *testing.T
+	other jobs.TaskID // a task that was ordered for another host
+	key   ed25519.PrivateKey
 }
 
-// target is the job that an attack is about.
+// target is the job that an attack changes.
 type target struct {
 	task jobs.TaskID
 	host string
@@ -43,36 +37,15 @@ type target struct {
 
 func (g target) key() string   { return keys.Zone("default", "task:", string(g.task)) }
 func (g target) field() string { return ":" + g.host }
+func (g target) job() string   { return string(g.task) + ":" + g.host }
 
-func (a *attacker) get(key, field string) string {
-	text, err := a.HGet(a.ctx, key, field).Result()
-	if err != nil {
-		a.t.Fatalf("HGET %s %s: %v", key, field, err)
-	}
-	return text
-}
-
-func (a *attacker) set(key string, pairs ...any) {
-	if err := a.HSet(a.ctx, key, pairs...).Err(); err != nil {
-		a.t.Fatalf("HSET %s: %v", key, err)
-	}
-}
-
-// replace changes a text in a field. The text must be there.
-func (a *attacker) replace(key, field, old, with string) {
-	text := a.get(key, field)
-	changed := strings.Replace(text, old, with, 1)
-	if changed == text {
-		a.t.Fatalf("%s %s does not have %q: %s", key, field, old, text)
-	}
-	a.set(key, field, changed)
-}
-
-// host changes the record of a host in the inventory that a task has pinned.
+// host has a task use another record of its host. Servers mend the inventory in force, so the record
+// is in another one.
 func (a *attacker) host(g target, change func(map[string]any)) {
-	key := keys.Zone("default", "hosts:", a.get(g.key(), "inventory"))
+	key := keys.Zone("default", "hosts:", a.Get(g.key(), "inventory"))
+	was := a.Get(key, g.host)
 	var record map[string]any
-	if err := json.Unmarshal([]byte(a.get(key, g.host)), &record); err != nil {
+	if err := json.Unmarshal([]byte(was), &record); err != nil {
 		a.t.Fatal(err)
 	}
 	change(record)
@@ -80,7 +53,9 @@ func (a *attacker) host(g target, change func(map[string]any)) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	a.set(key, g.host, text)
+	evil := "evil-" + g.host
+	a.Set(keys.Zone("default", "hosts:", evil), g.host, string(text))
+	a.Set(g.key(), "inventory", evil)
 }
 
 // with returns an attack that sets one key of the host's record.
@@ -93,7 +68,7 @@ func with(key string, value any) func(*attacker, target) {
 // signedBy puts a signature of the attacker's key beside an order, in a namespace.
 func signedBy(namespace string) func(*attacker, target) {
 	return func(a *attacker, g target) {
-		text, err := sshsig.Sign(a.signer, namespace, []byte(a.get(g.key(), "order")))
+		text, err := sshsig.SignEd25519(a.key, namespace, []byte(a.Get(g.key(), "order")))
 		if err != nil {
 			a.t.Fatal(err)
 		}
@@ -101,7 +76,7 @@ func signedBy(namespace string) func(*attacker, target) {
 		if err != nil {
 			a.t.Fatal(err)
 		}
-		a.set(g.key(), "signatures", list)
+		a.Set(g.key(), "signatures", string(list))
 	}
 }
 
@@ -113,55 +88,55 @@ type attack struct {
 
 // inRecord returns an attack on the record of a job: it replaces a text.
 func inRecord(old, with string) func(*attacker, target) {
-	return func(a *attacker, g target) { a.replace(g.key(), g.field(), old, with) }
+	return func(a *attacker, g target) { a.Replace(g.key(), g.field(), old, with) }
 }
 
 // beforeTheStart are attacks on jobs that have not begun.
 var beforeTheStart = []attack{
 	{"the command of the spec", func(a *attacker, g target) {
-		a.replace(g.key(), "spec", "ordered", "invented")
+		a.Replace(g.key(), "spec", "ordered", "invented")
 	}},
 	{"the command of the order", func(a *attacker, g target) {
-		a.replace(g.key(), "order", "ordered", "invented")
+		a.Replace(g.key(), "order", "ordered", "invented")
 	}},
 	{"the command of both", func(a *attacker, g target) {
-		a.replace(g.key(), "spec", "ordered", "invented")
-		a.replace(g.key(), "order", "ordered", "invented")
+		a.Replace(g.key(), "spec", "ordered", "invented")
+		a.Replace(g.key(), "order", "ordered", "invented")
 	}},
 	{"the order signed anew", func(a *attacker, g target) {
-		a.replace(g.key(), "spec", "ordered", "invented")
-		a.replace(g.key(), "order", "ordered", "invented")
+		a.Replace(g.key(), "spec", "ordered", "invented")
+		a.Replace(g.key(), "order", "ordered", "invented")
 		signedBy(trust.NamespaceOrder)(a, g)
 	}},
 	{"another signer", signedBy(trust.NamespaceOrder)},
 	{"a signature for something else", signedBy("file")},
-	{"no signature", func(a *attacker, g target) { a.set(g.key(), "signatures", "[]") }},
-	{"a signature that is none", func(a *attacker, g target) { a.set(g.key(), "signatures", `["x"]`) }},
-	{"signatures that are no list", func(a *attacker, g target) { a.set(g.key(), "signatures", "{") }},
-	{"no order", func(a *attacker, g target) { a.HDel(a.ctx, g.key(), "order") }},
-	{"an order that is none", func(a *attacker, g target) { a.set(g.key(), "order", "{}") }},
+	{"no signature", func(a *attacker, g target) { a.Set(g.key(), "signatures", "[]") }},
+	{"a signature that is none", func(a *attacker, g target) { a.Set(g.key(), "signatures", `["x"]`) }},
+	{"signatures that are no list", func(a *attacker, g target) { a.Set(g.key(), "signatures", "{") }},
+	{"no order", func(a *attacker, g target) { a.Remove(g.key(), "order") }},
+	{"an order that is none", func(a *attacker, g target) { a.Set(g.key(), "order", "{}") }},
 	{"the order of another task", func(a *attacker, g target) {
 		other := target{a.other, g.host}
 		for _, field := range []string{"spec", "order", "signatures", "share:0"} {
-			a.set(g.key(), field, a.get(other.key(), field))
+			a.Set(g.key(), field, a.Get(other.key(), field))
 		}
 	}},
 	{"the signature of another task", func(a *attacker, g target) {
-		a.set(g.key(), "signatures", a.get(target{a.other, ""}.key(), "signatures"))
+		a.Set(g.key(), "signatures", a.Get(target{a.other, ""}.key(), "signatures"))
 	}},
 	{"another operator", func(a *attacker, g target) {
-		a.replace(g.key(), "spec", `"operator":"`, `"operator":"user:`)
+		a.Replace(g.key(), "spec", `"operator":"`, `"operator":"user:`)
 	}},
 	{"longer steps", func(a *attacker, g target) {
-		a.replace(g.key(), "spec", `"timeout":`, `"timeout":9`)
+		a.Replace(g.key(), "spec", `"timeout":`, `"timeout":9`)
 	}},
-	{"more tries", func(a *attacker, g target) { a.replace(g.key(), "spec", `"tries":`, `"tries":9`) }},
+	{"more tries", func(a *attacker, g target) { a.Replace(g.key(), "spec", `"tries":`, `"tries":9`) }},
 	{"repeatable", func(a *attacker, g target) {
-		a.replace(g.key(), "spec", `"repeatable":false`, `"repeatable":true`)
+		a.Replace(g.key(), "spec", `"repeatable":false`, `"repeatable":true`)
 	}},
-	{"no hosts of the order", func(a *attacker, g target) { a.HDel(a.ctx, g.key(), "share:0") }},
+	{"no hosts of the order", func(a *attacker, g target) { a.Remove(g.key(), "share:0") }},
 	{"the hosts of the order", func(a *attacker, g target) {
-		a.replace(g.key(), "share:0", g.host+" ", g.host+" A")
+		a.Replace(g.key(), "share:0", g.host+" ", g.host+" A")
 	}},
 	{"the address of the host", with("address", "127.9.9.9")},
 	{"its port", with("port", 22)},
@@ -170,9 +145,9 @@ var beforeTheStart = []attack{
 	{"the authority of its keys", with("host_cas", []string{"ssh-ed25519 AAAA"})},
 	{"the key of the node", with("key", "/etc/ssh/ssh_host_ed25519_key")},
 	{"its labels", with("labels", map[string]string{"role": "spare"})},
-	{"its customer", with("customer", "acme")},
+	{"its customer", with("customer", "evil")},
 	{"its group", with("group", "none")},
-	{"its fence", with("fence", "none")},
+	{"its fence", with("fence", "auto")},
 	{"a jump host", with("jump", []map[string]any{{"name": "j", "address": "127.9.9.9", "port": 22,
 		"user": "x"}})},
 	{"another user for commands", with("become", "sudo")},
@@ -180,55 +155,80 @@ var beforeTheStart = []attack{
 	{"the name in its record", with("name", "fw0001")},
 	{"the host in a changed record and list", func(a *attacker, g target) {
 		with("port", 22)(a, g)
-		a.replace(g.key(), "share:0", g.host+" ", g.host+" A")
+		a.Replace(g.key(), "share:0", g.host+" ", g.host+" A")
 	}},
-	{"the record of another inventory", func(a *attacker, g target) {
-		key := keys.Zone("default", "hosts:", a.get(g.key(), "inventory"))
-		record := strings.Replace(a.get(key, g.host), `"fence":"auto"`, `"fence":"none"`, 1)
-		a.set(keys.Zone("default", "hosts:", "evil"), g.host, record)
-		a.set(g.key(), "inventory", "evil")
+	{"the record of another host", func(a *attacker, g target) {
+		key := keys.Zone("default", "hosts:", a.Get(g.key(), "inventory"))
+		a.host(g, func(record map[string]any) {
+			clear(record)
+			if err := json.Unmarshal([]byte(a.Get(key, "fw0001")), &record); err != nil {
+				a.t.Fatal(err)
+			}
+			record["name"] = g.host
+		})
 	}},
 	{"a step that it has not reached", func(a *attacker, g target) {
-		a.ZRem(a.ctx, keys.Zone("default", "queue", ""), string(g.task)+":"+g.host)
-		a.set(g.key(), g.field(), "retry 0 0 7 1 1 0 0 0 7 0 7 node1 - \n{\"saved\":{\"x\":\"y\"}}\n\n")
-		a.ZAdd(a.ctx, keys.Zone("default", "again", ""), redis.Z{Score: 7,
-			Member: string(g.task) + ":" + g.host})
+		a.Set(g.key(), g.field(), "retry 0 0 7 1 1 0 0 0 7 0 7 node1 - \n{\"saved\":{\"x\":\"y\"}}\n\n")
+		a.Due("default", g.job())
 	}},
 }
 
 // atTheGate are attacks on jobs half way.
 var atTheGate = []attack{
-	{"a saved value", inRecord("DS of ", "DS; of ")},
+	{"a saved value", inRecord(`"ds":"DS of`, `"ds":"DS; of`)},
 	{"another saved value", inRecord(`"saved":{`, `"saved":{"more":"x",`)},
 	{"the step", func(a *attacker, g target) {
-		a.replace(g.key(), g.field(), g.rest(a, 8), strings.Replace(g.rest(a, 8), " 1 ", " 2 ", 1))
+		a.Replace(g.key(), g.field(), g.rest(a, 8), strings.Replace(g.rest(a, 8), " 1 ", " 2 ", 1))
 	}},
 	{"no proof of the state", func(a *attacker, g target) {
-		text := a.get(g.key(), g.field())
+		text := a.Get(g.key(), g.field())
 		_, rest, _ := strings.Cut(text, `{"mac":"`)
 		mac, _, _ := strings.Cut(rest, `"`)
-		a.replace(g.key(), g.field(), `"mac":"`+mac+`",`, "")
+		a.Replace(g.key(), g.field(), `"mac":"`+mac+`",`, "")
 	}},
 	{"the proof of another job", func(a *attacker, g target) {
 		other := g.record(a, "fw0001")
 		own := g.record(a, g.host)
-		a.replace(g.key(), g.field(), own, other)
+		a.Replace(g.key(), g.field(), own, other)
 	}},
 	{"the time of the proof", inRecord(`{"mac":"1`, `{"mac":"2`)},
 	{"the beginning", func(a *attacker, g target) {
-		a.replace(g.key(), g.field(), g.record(a, g.host), `{"failed":{"step":0}}`)
+		a.Replace(g.key(), g.field(), g.record(a, g.host), `{"failed":{"step":0}}`)
+		a.Due("default", g.job())
 	}},
 }
 
 // rest returns the words of the first line of the job's record from one on: those with the step.
 func (g target) rest(a *attacker, from int) string {
-	line, _, _ := strings.Cut(a.get(g.key(), g.field()), "\n")
+	line, _, _ := strings.Cut(a.Get(g.key(), g.field()), "\n")
 	return " " + strings.Join(strings.Fields(line)[from:], " ")
 }
 
 // record returns the saved data of a job of the same task.
 func (g target) record(a *attacker, host string) string {
-	return strings.Split(a.get(g.key(), ":"+host), "\n")[1]
+	return strings.Split(a.Get(g.key(), ":"+host), "\n")[1]
+}
+
+// byGate are attacks on the answers at gates. The job must stand at its gate after them.
+var byGate = []attack{
+	{"an answer", func(a *attacker, g target) { a.answer(g, "open opened by somebody: seen") }},
+	{"a refusal", func(a *attacker, g target) { a.answer(g, "refuse refused by somebody: no") }},
+	{"an answer with the proof of another job", func(a *attacker, g target) {
+		note := "open opened by os:root: seen"
+		for name, value := range a.All(g.key()) {
+			if proof, ok := strings.CutPrefix(name, "proof:1:fw0001:"); ok {
+				a.Set(g.key(), "proof:1:"+g.host+":"+proof, value)
+				_, note, _ = strings.Cut(a.Get(g.key(), "gate:1:fw0001"), " ")
+			}
+		}
+		a.answer(g, note)
+	}},
+}
+
+// answer writes an answer at the gate of a job, and makes the job due.
+func (a *attacker) answer(g target, words string) {
+	a.Set(g.key(), "gate:1:"+g.host, fmt.Sprint(time.Now().UnixMicro(), " ", words))
+	a.Due("default", g.job())
 }
 
 // steadyRunbook waits for a person between two commands.
@@ -256,16 +256,11 @@ func redTeam(t *testing.T, hosts int) (*house, *fakefleet.Fleet, *attacker) {
 	h.configure(map[string]any{"runbooks": []string{h.file("steady.yaml")}})
 	h.server = h.start("server", "--config", h.file("muster.yaml"))
 	h.server.await("server listens")
-	_, private, err := ed25519.GenerateKey(rand.Reader)
+	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := ssh.NewSignerFromKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h, f, &attacker{Client: redistest.Login(t, h.redis, string(keys.RoleNode)), t: t,
-		ctx: t.Context(), h: h, signer: signer}
+	return h, f, &attacker{Intruder: redistest.NewIntruder(t, h.redis), t: t, key: key}
 }
 
 func hostOf(i int) string { return fmt.Sprintf("fw%04d", i+2) }
@@ -285,9 +280,7 @@ func commandsOn(f *fakefleet.Fleet, host string) (all []string) {
 func (h *house) judge(f *fakefleet.Fleet, attacks []attack, tasks []jobs.TaskID, before []int) {
 	h.t.Helper()
 	for i, x := range attacks {
-		h.wait(tasks[i])
-		var j jobs.JobInfo
-		h.query(&j, "job", string(tasks[i])+":"+hostOf(i))
+		j := h.awaitJob(jobs.NewID(tasks[i], hostOf(i)), jobs.Ended)
 		if j.Outcome != jobs.Failed || j.Class != jobs.ClassOperator ||
 			!strings.Contains(j.Error, "the order does not hold: ") {
 			h.t.Errorf("%s: %s %s %q", x.name, j.Outcome, j.Class, j.Error)
@@ -343,9 +336,39 @@ func TestAWriterToRedisChangesNoJobHalfWay(t *testing.T) {
 	}
 	h.master()
 	h.judge(f, atTheGate, tasks, before)
-	if did := commandsOn(f, "fw0001"); !slices.ContainsFunc(did, func(c string) bool {
-		return strings.Contains(c, "echo 'DS of fw0001'")
-	}) {
+	if did := commandsOn(f, "fw0001"); len(did) != 2 {
 		t.Errorf("a job that nobody changed did not continue: %q", did)
+	}
+}
+
+// An answer at a gate counts only if a server has signed it for the job, its step and its words.
+func TestAWriterToRedisOpensNoGate(t *testing.T) {
+	t.Parallel()
+	h, f, a := redTeam(t, len(byGate)+1)
+	m := h.master()
+	var task jobs.TaskInfo
+	h.query(&task, "run", "steady", "--on", "all", "--detach")
+	h.awaitJob(jobs.NewID(task.Task, "fw0001"), jobs.Waiting)
+	for i := range byGate {
+		h.awaitJob(jobs.NewID(task.Task, hostOf(i)), jobs.Waiting)
+	}
+	m.kill()
+	if out, code := h.muster("gate", "open", "--reason", "seen", string(task.Task)+":fw0001"); code != 0 {
+		t.Fatalf("gate open: exit %d: %s", code, out)
+	}
+	for i, x := range byGate {
+		x.do(a, target{task.Task, hostOf(i)})
+	}
+	m = h.master()
+	m.awaitTimes("the order of a job does not hold", len(byGate))
+	h.awaitJob(jobs.NewID(task.Task, "fw0001"), jobs.Ended)
+	for i, x := range byGate {
+		h.awaitJob(jobs.NewID(task.Task, hostOf(i)), jobs.Waiting)
+		if did := commandsOn(f, hostOf(i)); len(did) != 1 {
+			t.Errorf("%s: the host was told: %q", x.name, did[1:])
+		}
+	}
+	if did := commandsOn(f, "fw0001"); len(did) != 2 {
+		t.Errorf("the gate that a person opened: %q", did)
 	}
 }

@@ -100,7 +100,7 @@ func buildServer(s settings.Settings, q *queue.Conn, log hclog.Logger) (*server.
 		return nil, err
 	}
 	d := server.Deps{Queue: stores(q), Catalog: catalog, Log: log, Durable: q.Durable(),
-		Inventory: inventoryOf(s), SecretKeys: settings.KeysOf(s.Secrets.Key),
+		Inventory: inventoryOf(s), SecretKeys: settings.KeysOf(s.Keys.Secrets.Key),
 		ServerKeys: settings.ServerKeys(s.Server.Key), Policy: settings.Policy(s.Access(), ownName())}
 	if d.Inventory == nil {
 		log.Warn("no inventory is configured: this server publishes none, and knows only hosts of one " +

@@ -55,7 +55,7 @@ func ParseChild(data []byte) (Child, error) {
 func (s Settings) ForChild(as keys.Role) (json.RawMessage, error) {
 	c := Child{Redis: s.Queue(), As: as, SSH: s.Remote(), Worker: s.Worker(), Log: s.Log,
 		Cache: cache.Config{Dir: filepath.Join(s.Node.Dir, "blobs"), Max: int64(s.Blobs.Cache)}}
-	c.SecretsKey, c.TrustDir = s.Secrets.Key, s.Trust.Dir
+	c.SecretsKey, c.TrustDir = s.Keys.Secrets.Key, s.Keys.Trust.Dir
 	c.SSH.DoorDir = s.Node.Dir
 	c.Redis.Pool = 5 // the clerk's call, beside it checkpoints, stops, speeches and a reordering
 	return json.Marshal(c)
@@ -179,7 +179,7 @@ func (s Settings) Validate() error {
 	}
 	errs = append(errs, s.ServerConfig("").Validate(), s.Sources().Validate(),
 		s.HistoryConfig().Validate(), s.Past.Audit.validate())
-	errs = append(errs, s.Secrets.validate(), s.Trust.validate())
+	errs = append(errs, s.Keys.Secrets.validate(), s.Keys.Trust.validate())
 	if s.Blobs.Cache < 0 {
 		errs = append(errs, fmt.Errorf("blobs.cache = %d: want 0 bytes or more", s.Blobs.Cache))
 	}

@@ -36,12 +36,17 @@ type Settings struct {
 	Output   Output   `mapstructure:"output"`
 	Blobs    Blobs    `mapstructure:"blobs"`
 	Facts    Facts    `mapstructure:"facts"`
-	Secrets  Secrets  `mapstructure:"secrets"`
-	Trust    Trust    `mapstructure:"trust"`
+	Keys     Keyrings `mapstructure:",squash"`
 	Log      Log      `mapstructure:"log"`
 	Runbooks []string `mapstructure:"runbooks"` // files or folders of runbooks
 	Hosts    `mapstructure:",squash"`
 	Past     Past `mapstructure:",squash"`
+}
+
+// Keyrings name the files with keys that nodes need.
+type Keyrings struct {
+	Secrets Secrets `mapstructure:"secrets"`
+	Trust   Trust   `mapstructure:"trust"`
 }
 
 // Hosts says where the hosts are listed.
@@ -358,8 +363,8 @@ func read(s Source, m local.Machine) (Settings, error) {
 	if out.Server.Key == "" {
 		out.Server.Key = present(m.ServerKey())
 	}
-	if out.Trust.Dir == "" {
-		out.Trust.Dir = usualTrust(m)
+	if out.Keys.Trust.Dir == "" {
+		out.Keys.Trust.Dir = usualTrust(m)
 	}
 	if out.Server.Access == "" {
 		out.Server.Access, out.Server.AccessUsual = m.AccessFile(), true

@@ -32,6 +32,8 @@ var floors = map[string]int{
 	"internal/proc":              0,
 	"internal/socket":            1,
 	"access":                     2,
+	"trust":                      2,
+	"worker/warden":              3,
 	"internal/seal":              0,
 	"internal/serverkey":         1,
 	"internal/sshsig":            1,

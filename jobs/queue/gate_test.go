@@ -35,7 +35,7 @@ var opened = jobs.GateAnswer{Word: jobs.GateOpen, Note: "opened by alice: it is"
 
 func answer(t *testing.T, q *queuetest.Queue, id jobs.TaskID, a jobs.GateAnswer, hosts ...string) jobs.Answers {
 	t.Helper()
-	out, err := q.AnswerGates(t.Context(), id, hosts, a)
+	out, err := q.AnswerGates(t.Context(), id, hosts, a, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,10 +177,10 @@ func TestAnAnswerOutlivesAPause(t *testing.T) {
 		if got, err := q.Gate(t.Context(), zone, g.Job, 1); err != nil || got.Word != jobs.GateOpen {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if _, err := q.AnswerGates(t.Context(), id, []string{"nobody"}, opened); !errors.Is(err, queue.ErrNotFound) {
+		if _, err := q.AnswerGates(t.Context(), id, []string{"nobody"}, opened, nil); !errors.Is(err, queue.ErrNotFound) {
 			t.Errorf("a host without a job: %v", err)
 		}
-		if _, err := q.AnswerGates(t.Context(), "0000000009", nil, opened); !errors.Is(err, queue.ErrNotFound) {
+		if _, err := q.AnswerGates(t.Context(), "0000000009", nil, opened, nil); !errors.Is(err, queue.ErrNotFound) {
 			t.Errorf("a task that is not there: %v", err)
 		}
 	})

@@ -131,7 +131,8 @@ func (e *Entry) PutOnce(ctx context.Context, p *draft.Draft) error {
 
 // order writes the entry of a draft, with the hash of its signed order, if it has one. The function
 // that it returns writes the outcome.
-func (e *Entry) order(ctx context.Context, p *draft.Draft, verb, hash string) (func(string), error) {
+func (e *Entry) order(ctx context.Context, p *draft.Draft, verb, hash string) (func(string),
+	error) {
 	if e.Audit == nil {
 		return func(string) {}, nil
 	}

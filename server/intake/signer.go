@@ -6,10 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"muster/internal/serverkey"
-	"muster/internal/sshsig"
 	"muster/jobs"
 	"muster/jobs/queue/codec"
 	"muster/server/draft"
@@ -33,7 +30,7 @@ func (s Signer) sign(p *draft.Draft, now time.Time) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the order of the task cannot be made: %w", err)
 	}
-	signature, err := SignAs(keys, trust.NamespaceOrder, order)
+	signature, err := trust.SignAs(keys, trust.NamespaceOrder, order)
 	if err != nil {
 		return "", err
 	}
@@ -50,16 +47,6 @@ func (s Signer) sign(p *draft.Draft, now time.Time) (string, error) {
 		p.Task.Beside[zone] = pairs
 	}
 	return trust.HashOf(order), nil
-}
-
-// SignAs signs in the name of the servers, as ssh-keygen -Y sign does.
-func SignAs(k serverkey.Keys, namespace string, message []byte) (string, error) {
-	signer, err := ssh.NewSignerFromKey(k.Signer(serverkey.Orders))
-	if err != nil {
-		return "", err
-	}
-	text, err := sshsig.Sign(signer, namespace, message)
-	return string(text), err
 }
 
 // orderOf returns the order of a draft, and the lines of its hosts.

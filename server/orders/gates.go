@@ -9,9 +9,12 @@ import (
 
 	"muster/api"
 	"muster/fleet"
+	"muster/internal/serverkey"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/orders"
 	"muster/server/web"
+	"muster/trust"
 )
 
 // TaskGates lists the jobs that wait for an answer of a person, and takes the answers.
@@ -21,8 +24,8 @@ type TaskGates interface {
 
 	// AnswerGates opens or refuses the gates at which jobs of a task stand, or those on
 	// some hosts.
-	AnswerGates(ctx context.Context, id jobs.TaskID, hosts []string, a jobs.GateAnswer) (
-		jobs.Answers, error)
+	AnswerGates(ctx context.Context, id jobs.TaskID, hosts []string, a jobs.GateAnswer,
+		prove orders.Prover) (jobs.Answers, error)
 }
 
 // gatesMax bounds the jobs at a gate that an answer lists; it counts the others.
@@ -50,6 +53,7 @@ type GateRoutes struct {
 	Tasks   Tasks
 	Jobs    Jobs
 	Log     hclog.Logger
+	Keys    func() (serverkey.Keys, error) // of the servers
 	HostsOn func(ctx context.Context, selector string) ([]fleet.Host, error)
 }
 
@@ -141,6 +145,15 @@ func (s GateRoutes) refuseGates(ctx context.Context, in *gateInput) (*answersOut
 	return s.answerGates(ctx, in, jobs.GateRefuse, "refused")
 }
 
+// prove signs an answer in the name of the servers.
+func (s GateRoutes) prove(id jobs.ID, step int, a jobs.GateAnswer) (string, error) {
+	keys, err := s.Keys()
+	if err != nil {
+		return "", err
+	}
+	return trust.AnswerOf(id, step, a).Sign(keys)
+}
+
 // answerGates passes on the answer of a person who has looked.
 func (s GateRoutes) answerGates(ctx context.Context, in *gateInput, word jobs.GateWord,
 	done string) (*answersOutput, error) {
@@ -160,7 +173,7 @@ func (s GateRoutes) answerGates(ctx context.Context, in *gateInput, word jobs.Ga
 		hosts = append(hosts, job.Host())
 	}
 	did, err := s.Gates.AnswerGates(ctx, id, hosts,
-		jobs.GateAnswer{Word: word, Note: g.Note()})
+		jobs.GateAnswer{Word: word, Note: g.Note()}, s.prove)
 	if err != nil {
 		return nil, web.Problem(err)
 	}

@@ -53,7 +53,6 @@ type progress struct {
 	attached bool // to a step that an earlier attempt began
 	conn     Conn // nil: none yet
 	stale    bool // a newer attempt is under way
-	proven   bool // the order holds, and so does the state that earlier attempts left
 
 	committed jobs.Micros // the commit of the task, by the clock of Redis; 0: not asked yet
 }

@@ -93,7 +93,7 @@ func (c clearance) checkpoint(ctx context.Context) (jobs.Verdict, error) {
 		Saved: c.at.memory.Replacing(c.at.grant.Saved),
 	}
 	c.at.memory.Told = c.at.memory.Told || question.Saved != ""
-	if c.at.proven {
+	if c.at.plan.Proven {
 		question.Saved = c.at.env.Trust.Seal(question.Job, question.Step, question.Saved)
 	}
 	for tries := 1; ; tries++ {

@@ -34,14 +34,17 @@ func (e entry) refused(ctx context.Context) (r jobs.Result, refused bool) {
 // may try.
 const doubtPause = 5 * time.Second
 
-// doubted returns the result of a job that nobody has ordered whom this node trusts. If that is not
-// known, the job is given back as it came, without a proof of this node.
+// doubted returns the result of a job whose order does not hold. If nobody could examine the order,
+// the job is given back as it came, without a proof of this node.
 func (e entry) doubted(ctx context.Context) (r jobs.Result, doubted bool) {
 	err := e.trusted(ctx)
 	if err == nil {
 		return jobs.Result{}, false
 	}
 	if errors.As(err, new(*warden.Doubt)) {
+		// The memory of earlier attempts may be invented, so it decides nothing, and the host counts
+		// as half way.
+		e.at.memory = verdict.Memory{Disturbed: e.at.grant.Step > 0 || e.at.grant.Saved != ""}
 		f := e.at.evidence()
 		return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, err.Error())), true
 	}
@@ -63,7 +66,7 @@ func (e entry) trusted(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, a.env.Config.Call)
 	defer cancel()
 	err := a.env.Trust.Check(ctx, a.zone, a.grant, a.plan.Spec)
-	a.proven = err == nil
+	a.plan.Proven = err == nil
 	return err
 }
 

@@ -95,6 +95,9 @@ type Trust interface {
 	// *warden.Doubt if the job must not run; any other error leaves that open.
 	Check(ctx context.Context, zone string, g jobs.Grant, spec jobs.Spec) error
 
+	// Answered returns an error if the answer at a gate of a job, at a step, does not count.
+	Answered(ctx context.Context, zone string, id jobs.ID, step int, a jobs.GateAnswer) error
+
 	// Seal returns the state of a job with a proof that it is of this node.
 	Seal(id jobs.ID, step int, saved string) string
 }

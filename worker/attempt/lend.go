@@ -76,12 +76,29 @@ type gate struct{ at *Attempt }
 
 // Answer returns the answer; its word is empty if nobody has answered.
 func (g gate) Answer(ctx context.Context) (jobs.GateAnswer, error) {
-	return g.insist(ctx, g.at.env.Queue.Gate)
+	answer, err := g.insist(ctx, g.at.env.Queue.Gate)
+	if err == nil && !g.proven(ctx, answer) {
+		return jobs.GateAnswer{}, nil
+	}
+	return answer, err
 }
 
 // Close ends the wait for an answer, and returns the answer if somebody gave one meanwhile.
 func (g gate) Close(ctx context.Context) (jobs.GateAnswer, error) {
-	return g.insist(ctx, g.at.env.Queue.CloseGate)
+	answer, err := g.insist(ctx, g.at.env.Queue.CloseGate)
+	if err == nil && !g.proven(ctx, answer) {
+		return jobs.GateAnswer{Word: jobs.GateLate, Note: "its answer is signed by nobody who counts"},
+			nil
+	}
+	return answer, err
+}
+
+// proven reports whether an answer is of somebody whom this node trusts.
+func (g gate) proven(ctx context.Context, a jobs.GateAnswer) bool {
+	if !g.at.plan.Proven || a.Word == "" || a.Word == jobs.GateLate {
+		return true
+	}
+	return g.at.env.Trust.Answered(ctx, g.at.zone, g.at.grant.Job, g.at.step, a) == nil
 }
 
 // insist asks the queue until it answers or the attempt must end.

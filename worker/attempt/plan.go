@@ -13,6 +13,9 @@ type Plan struct {
 	Spec jobs.Spec
 	Book scripts.Frozen
 	Err  error // why the runbook cannot be read
+
+	// Proven: an order holds for the job, and so does the state that earlier attempts left.
+	Proven bool
 }
 
 // until returns the index after the last of the steps in hand: the main steps, or an on_fail.

@@ -44,7 +44,7 @@ func (a *Attempt) run(ctx context.Context) (e Ending) {
 // vouched returns the state of the job after a result, with a proof that it is of this node. A
 // state that was not examined gets none.
 func (a *Attempt) vouched(r jobs.Result) string {
-	if !a.proven || r.Kind == jobs.KindEnd {
+	if !a.plan.Proven || r.Kind == jobs.KindEnd {
 		return r.Saved
 	}
 	return a.env.Trust.Seal(r.Job, r.Step, r.Saved)

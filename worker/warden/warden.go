@@ -1,6 +1,6 @@
-// Package warden decides for a worker whether the jobs that the queue hands out were ordered by those
-// whom its node trusts. It reads the signed order of a task once, and the share of hosts of each
-// job once; package trust judges them.
+// Package warden decides for a worker whether people and servers whom its node trusts have ordered
+// the jobs that the queue hands out. It reads the signed order of a task once, and each share of
+// its hosts once; package trust judges them.
 //
 // A warden believes nothing else that Redis says about a job, but for its place in the queue:
 // runbook, values and host must be as they were signed, and the state of a job that has begun has a
@@ -27,7 +27,7 @@ import (
 	"muster/trust"
 )
 
-// Rules are what a node trusts. They do not change: after a change of their files there are others.
+// Rules say whom a node trusts. They do not change: after a change of their files there are others.
 type Rules struct {
 	Policy  *trust.Policy
 	Signers sshsig.Allowed
@@ -72,8 +72,9 @@ func New(o Orders, rules func() (*Rules, error), now func() time.Time, log hclog
 	return &Warden{orders: o, rules: rules, now: now, log: log}
 }
 
-// known is what the warden knows of a task.
+// known holds the examined order of a task.
 type known struct {
+	zone     string
 	id       jobs.TaskID
 	rules    *Rules // under which it was examined
 	at       time.Time
@@ -83,8 +84,7 @@ type known struct {
 	told     bool // people know that it does not hold
 }
 
-// A Doubt is the error of a job that must not run, because nobody whom the node trusts has ordered
-// it.
+// A Doubt is the error of a job that must not run, because its order does not hold.
 type Doubt struct{ Why error }
 
 // Error says what is wrong with the order, in one line.
@@ -118,11 +118,11 @@ func (w *Warden) Check(ctx context.Context, zone string, g jobs.Grant, spec jobs
 		}
 	}
 	if why == nil {
-		why = w.said(rules, k, g, spec, d)
+		why = k.invented(g, spec, d)
 	}
 	ruling := rules.Policy.Judge(k.standing, why, d)
 	if ruling.Refused() || ruling.Doubted() {
-		w.tell(ctx, zone, g.Job, k, ruling)
+		w.tell(ctx, g.Job, k, ruling)
 	}
 	if ruling.Refused() {
 		return &Doubt{ruling.Why}
@@ -130,15 +130,38 @@ func (w *Warden) Check(ctx context.Context, zone string, g jobs.Grant, spec jobs
 	return nil
 }
 
-// said says what the queue has made up about a job; nil: nothing.
-func (w *Warden) said(rules *Rules, k *known, g jobs.Grant, spec jobs.Spec, d trust.Deed) error {
+// invented returns an error if the queue says of a job what nobody has signed.
+func (k *known) invented(g jobs.Grant, spec jobs.Spec, d trust.Deed) error {
 	if !reflect.DeepEqual(spec, k.standing.Spec) {
 		return errors.New("the queue has another runbook, other values or other terms than were signed")
 	}
 	if d.Asks {
 		return nil
 	}
-	return trust.CheckState(rules.Keys, g.Job, g.Step, g.Saved, d.Now)
+	return trust.State{Job: g.Job, Step: g.Step, Saved: g.Saved}.Check(k.rules.Keys, d.Now)
+}
+
+// Answered returns a *Doubt if the answer at a gate of a job does not count. Check was called for
+// the job before.
+func (w *Warden) Answered(ctx context.Context, zone string, id jobs.ID, step int,
+	a jobs.GateAnswer) error {
+	rules, err := w.rules()
+	if err != nil || rules == nil {
+		return err
+	}
+	why := trust.AnswerOf(id, step, a).Check(rules.Keys.Installation(), a.Proof, w.signers(rules))
+	k := w.find(zone, id.Task())
+	if why == nil || k == nil {
+		return why
+	}
+	ruling := rules.Policy.Judge(k.standing, why, trust.Deed{})
+	if ruling.Refused() || ruling.Doubted() {
+		w.tell(ctx, id, k, ruling)
+	}
+	if ruling.Refused() {
+		return &Doubt{why}
+	}
+	return nil
 }
 
 // Seal returns the state of a job with the MAC of this node.
@@ -147,7 +170,12 @@ func (w *Warden) Seal(id jobs.ID, step int, saved string) string {
 	if err != nil || rules == nil || rules.Keys.None() {
 		return saved
 	}
-	return trust.SealState(rules.Keys, id, step, saved, w.now())
+	return trust.State{Job: id, Step: step, Saved: saved}.Seal(rules.Keys, w.now())
+}
+
+// signers returns those whose signatures count now.
+func (w *Warden) signers(r *Rules) trust.Signers {
+	return trust.Signers{Allowed: r.Signers, Now: w.now()}
 }
 
 // away is the error of a question that Redis has not answered.
@@ -158,26 +186,27 @@ func (a away) Unwrap() error { return a.error }
 func isAway(err error) bool { return errors.As(err, new(away)) }
 
 // task returns what is known of a task. An error says that Redis has not answered.
-func (w *Warden) task(ctx context.Context, zone string, id jobs.TaskID, rules *Rules) (*known, error) {
+func (w *Warden) task(ctx context.Context, zone string, id jobs.TaskID, rules *Rules) (*known,
+	error) {
 	now := w.now()
-	if k := w.find(id); k != nil && k.rules == rules && now.Sub(k.at).Abs() < examineEvery {
+	if k := w.find(zone, id); k != nil && k.rules == rules && now.Sub(k.at).Abs() < examineEvery {
 		return k, nil
 	}
 	order, signatures, err := w.orders.SignedOrder(ctx, zone, id)
 	if err != nil {
 		return nil, away{err}
 	}
-	k := &known{id: id, rules: rules, at: now, shares: map[int]map[string]string{}}
-	k.standing, k.why = trust.Examine(order, signatures, rules.Signers, now)
+	k := &known{zone: zone, id: id, rules: rules, at: now, shares: map[int]map[string]string{}}
+	k.standing, k.why = trust.Examine(order, signatures, w.signers(rules))
 	w.keep(k)
 	return k, nil
 }
 
-func (w *Warden) find(id jobs.TaskID) *known {
+func (w *Warden) find(zone string, id jobs.TaskID) *known {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, k := range w.tasks {
-		if k.id == id {
+		if k.zone == zone && k.id == id {
 			return k
 		}
 	}
@@ -189,8 +218,9 @@ func (w *Warden) keep(k *known) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tasks = slices.DeleteFunc(w.tasks, func(old *known) bool {
-		k.told = k.told || old.id == k.id && old.told
-		return old.id == k.id
+		same := old.zone == k.zone && old.id == k.id
+		k.told = k.told || same && old.told
+		return same
 	})
 	if len(w.tasks) == tasksMax {
 		w.tasks = slices.Delete(w.tasks, 0, 1)
@@ -224,7 +254,7 @@ func (w *Warden) record(ctx context.Context, zone string, id jobs.ID, k *known) 
 }
 
 // tell tells people once for each task that an order does not hold.
-func (w *Warden) tell(ctx context.Context, zone string, id jobs.ID, k *known, r trust.Ruling) {
+func (w *Warden) tell(ctx context.Context, id jobs.ID, k *known, r trust.Ruling) {
 	w.mu.Lock()
 	first := !k.told
 	k.told = true
@@ -233,7 +263,7 @@ func (w *Warden) tell(ctx context.Context, zone string, id jobs.ID, k *known, r 
 	if !first {
 		return
 	}
-	err := w.orders.Alert(ctx, zone, jobs.Alert{Event: "order-doubted", Object: string(id),
+	err := w.orders.Alert(ctx, k.zone, jobs.Alert{Event: "order-doubted", Object: string(id),
 		Detail: map[string]any{"mode": string(r.Mode), "note": wording.ErrorLine(r.Why)}})
 	if err != nil {
 		w.log.Warn("nobody could be told that the order of a job does not hold", "job", id, "error", err)

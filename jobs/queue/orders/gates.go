@@ -31,9 +31,9 @@ const standMax = 10
 
 // AnswerGates opens or refuses the gates at which jobs of a task wait: all of them, or those on
 // some hosts. A gate with an answer keeps it. A host on which the task has no job is an error
-// before anything is done.
+// before anything is done. prove, which may be nil, signs the answer for a job at a step.
 func (q *Gates) AnswerGates(ctx context.Context, id jobs.TaskID, hosts []string,
-	a jobs.GateAnswer) (jobs.Answers, error) {
+	a jobs.GateAnswer, prove Prover) (jobs.Answers, error) {
 	out := jobs.Answers{Task: id, Answered: []jobs.Answered{}, Elsewhere: []jobs.Elsewhere{},
 		Stand: []jobs.ID{}}
 	named := map[string]bool{}
@@ -53,7 +53,7 @@ func (q *Gates) AnswerGates(ctx context.Context, id jobs.TaskID, hosts []string,
 			list, err := q.tasks.JobsOn(ctx, zones[i], id, chunk)
 			for n := 0; err == nil && n < len(list); n++ {
 				if j := list[n]; named[j.Host] || len(named) == 0 && j.Gate != nil {
-					err = q.answerOne(ctx, zones[i], j, a, &out)
+					err = q.answerOne(ctx, zones[i], j, answer{a, prove}, &out)
 				} else {
 					passOver(j, &out)
 				}
@@ -76,14 +76,17 @@ func passOver(j jobs.JobInfo, out *jobs.Answers) {
 }
 
 // answerOne answers the gate of a job, or notes where else the job is.
-func (q *Gates) answerOne(ctx context.Context, zone string, j jobs.JobInfo, a jobs.GateAnswer,
+func (q *Gates) answerOne(ctx context.Context, zone string, j jobs.JobInfo, a answer,
 	out *jobs.Answers) error {
 	did := jobs.Answered{Job: j.ID, Word: a.Word, Note: a.Note}
 	if j.Gate == nil {
 		return q.passed(ctx, zone, j, out)
 	}
 	did.Step, did.Name = j.Gate.Step, j.Gate.Name
-	c, err := q.c.Turn(ctx, zone, codec.GateTurn(j.ID, did.Step, a))
+	if err := q.vouch(ctx, zone, j, a); err != nil {
+		return err
+	}
+	c, err := q.c.Turn(ctx, zone, codec.GateTurn(j.ID, did.Step, a.GateAnswer))
 	switch {
 	case err != nil:
 		return err
@@ -99,6 +102,28 @@ func (q *Gates) answerOne(ctx context.Context, zone string, j jobs.JobInfo, a jo
 	}
 	out.Answered = append(out.Answered, did)
 	return nil
+}
+
+// A Prover signs the answer at a gate of a job, at a step.
+type Prover func(id jobs.ID, step int, a jobs.GateAnswer) (string, error)
+
+// An answer is given to several jobs, and signed for each of them.
+type answer struct {
+	jobs.GateAnswer
+	prove Prover // nil: nobody signs it
+}
+
+// vouch stores the signature of an answer, before the answer makes the job due.
+func (q *Gates) vouch(ctx context.Context, zone string, j jobs.JobInfo, a answer) error {
+	if a.prove == nil {
+		return nil
+	}
+	proof, err := a.prove(j.ID, j.Gate.Step, a.GateAnswer)
+	if err != nil || proof == "" {
+		return err
+	}
+	return q.c.Say("gate", q.c.Redis().HSet(ctx, keys.Zone(zone, "task:", string(j.ID.Task())),
+		codec.ProofField(j.ID, j.Gate.Step, a.GateAnswer), proof).Err())
 }
 
 // passed notes, for a job that waits at no gate, the last answer that it got, or where it is.

@@ -19,7 +19,22 @@ func (q *Work) Gate(ctx context.Context, zone string, id jobs.ID, step int) (job
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return jobs.GateAnswer{}, q.c.Say("gate", err)
 	}
-	return jobs.ReadGateAnswer(text), nil
+	return q.proven(ctx, zone, id, step, jobs.ReadGateAnswer(text))
+}
+
+// proven adds to an answer its signature, if there is one.
+func (q *Work) proven(ctx context.Context, zone string, id jobs.ID, step int,
+	a jobs.GateAnswer) (jobs.GateAnswer, error) {
+	if a.Word == "" || a.Word == jobs.GateLate {
+		return a, nil
+	}
+	var err error
+	a.Proof, err = q.c.Redis().HGet(ctx, keys.Zone(zone, "task:", string(id.Task())),
+		codec.ProofField(id, step, a)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return jobs.GateAnswer{}, q.c.Say("gate", err)
+	}
+	return a, nil
 }
 
 // CloseGate records that nobody answered a gate in time. If somebody answered just before, that
@@ -29,7 +44,7 @@ func (q *Work) CloseGate(ctx context.Context, zone string, id jobs.ID, step int)
 	late := jobs.GateAnswer{Word: jobs.GateLate, Note: "nobody opened it in time"}
 	c, err := q.c.Turn(ctx, zone, codec.GateTurn(id, step, late))
 	if err == nil && c.Status == "already" {
-		return jobs.ReadGateAnswer(c.Before), nil
+		return q.proven(ctx, zone, id, step, jobs.ReadGateAnswer(c.Before))
 	}
 	return late, err
 }
