@@ -37,6 +37,13 @@ func (s *Server) duties(ctx context.Context) {
 			return newWaves(s, s.chainDuty).Run(ctx)
 		}},
 	}
+	elected = append(elected, election.Duty{Name: duties.OrdersDuty,
+		Work: func(ctx context.Context, _ *election.Term) error {
+			d := &duties.Renewal{Zones: s.queue.Conn, Orders: s.queue.Submit.Signed, Keys: s.site.keys,
+				Log: s.log, Now: s.clock}
+			duties.Repeat(ctx, s.log, "signed orders", duties.RenewEvery, d.RunOnce)
+			return nil
+		}})
 	if s.history != nil {
 		elected = append(elected, election.Duty{Name: historian.Duty,
 			Work: func(ctx context.Context, t *election.Term) error {

@@ -65,6 +65,7 @@ type Entries struct {
 	Submits Submits
 	Cancels orders.Cancels
 	Retries Retrying
+	Signed  duties.SignedOrders
 }
 
 // Hub are the handles for what belongs to no zone.

@@ -57,6 +57,7 @@ type everything interface {
 	state.Backlogs
 	historian.Debts
 	historian.Recalling
+	duties.SignedOrders
 	books.BlobStore
 	books.BlobCare
 }
@@ -68,7 +69,7 @@ func stores(q everything) server.Stores {
 		Read: server.Reads{Tasks: q, Jobs: q, Waits: q, Outputs: q, Zones: q, Groups: q},
 		Orders: server.Orders{Switches: q, Halts: q, Gates: q, Exclusion: q, Rollouts: q, Waves: q,
 			Asks: q},
-		Submit: server.Entries{Submits: q, Cancels: q, Retries: q},
+		Submit: server.Entries{Submits: q, Cancels: q, Retries: q, Signed: q},
 		Hub: server.Hub{Nodes: q, Duties: q, Facts: q, Drains: q, Inventory: q, Members: q,
 			Times: server.Timetables{Texts: q, Excerpts: q, Zones: q}, Moves: q,
 			Estimates: q, Agreed: q, Chains: q, ChainDuty: q, Schedules: q, Ticks: q,

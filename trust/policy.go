@@ -286,7 +286,7 @@ func (r Rule) fits(runbook string, h fleet.Host) (bool, error) {
 	if !named || r.Hosts.String() == "" {
 		return named, nil
 	}
-	one, err := fleet.New([]fleet.Host{h})
+	one, err := fleet.New([]fleet.Host{shownAs(h)})
 	if err != nil {
 		return false, err
 	}
@@ -299,6 +299,16 @@ func (r Rule) fits(runbook string, h fleet.Host) (bool, error) {
 	}
 	return false, nil
 }
+
+// shownAs returns a host that selectors find as they find h, and that any inventory takes.
+func shownAs(h fleet.Host) fleet.Host {
+	return fleet.Host{Name: h.Name, Customer: h.Customer, Zone: h.Zone, Group: h.Group,
+		Labels: h.Labels, Address: "192.0.2.1", Port: 22, User: "nobody", Fence: fleet.FenceNone,
+		HostKeys: []string{anyKey}}
+}
+
+// anyKey is a well-formed key that nobody has.
+const anyKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
 
 // strictest returns the mode of jobs without any proof. Somebody could have invented their runbook
 // and host to fit a lenient rule.

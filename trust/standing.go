@@ -171,8 +171,8 @@ func number(n int) string {
 
 // A Ruling decides about a job.
 type Ruling struct {
-	Mode Mode  // how strict the policy is about it
-	Why  error // why its order does not hold; nil: it does
+	Mode Mode  // of the rule that counts
+	Why  error // nil: the order holds
 }
 
 // Refused reports whether the job must not run.

@@ -37,10 +37,10 @@ server, for the user who runs muster there, and to nothing else: no node needs i
 never changes a file that is there, so a second call does nothing.
 
 Beside it init makes the folder trust, for nodes: policy.yaml, which lets them run only
-what a server of this installation has signed; allowed_signers, with the public key of the
-servers; and node.key, by which nodes know each other. Copy the folder to every node. If
-the key of servers was there already, the policy only warns: when no job is doubted any
-more (muster events), write require in place of warn.
+what a server of this installation has signed; allowed_signers, with the public key of
+the servers; and node.key, by which nodes know the state of jobs as their own. Copy the
+folder to every node. If the key of servers was there already, the policy only warns:
+write require in place of warn when muster events shows no order-doubted any more.
 
 To change the key, make one in another file, and put its line into the file of every
 server, below the old one; when all servers have both, put it above the old one. Take the

@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -70,8 +69,7 @@ func createNew(path, text string, mode os.FileMode, owner int) error {
 // signerLine returns the line of allowed_signers for the servers.
 func signerLine(k serverkey.Keys) (string, error) {
 	key, err := sshsig.KeyText(k.Publics(serverkey.Orders)[0])
-	return fmt.Sprintf("%s%s namespaces=\"%s,%s,%s\" %s", trust.ServerPrefix, k.Installation(),
-		trust.NamespaceOrder, trust.NamespaceGate, trust.NamespaceTimes, key), err
+	return trust.SignerLine(k.Installation(), key), err
 }
 
 func nodeKeyFile(installation string, raw [serverkey.Size]byte) string {

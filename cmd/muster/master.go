@@ -43,6 +43,7 @@ continue.`,
 		Args: cobra.NoArgs,
 	}
 	f := addRoleFlags(c, keys.RoleNode)
+	f.works = true
 	addMasterFlags(f)
 	check := c.Flags().Bool("check", false, "say whether this binary could take over, and end")
 	c.Flags().Lookup("check").Hidden = true

@@ -22,6 +22,7 @@ import (
 
 // roleFlags are the flags of the roles that read the configuration.
 type roleFlags struct {
+	works  bool // the role starts children
 	config string
 	unsafe bool
 	plain  bool
@@ -91,6 +92,9 @@ func (f *roleFlags) read() (settings.Settings, error) {
 	s, err := settings.Read(src)
 	if err == nil && f.as == keys.RoleServer {
 		err = s.CheckServer()
+	}
+	if err == nil && f.works {
+		err = s.CheckNode()
 	}
 	if err != nil {
 		return s, cli.Exit(cli.ExitUsage, err)

@@ -29,7 +29,7 @@ func stores(c *queue.Conn) server.Stores {
 		Exclusion: orders.NewExclusion(c), Rollouts: rollouts, Waves: rollouts,
 		Asks: orders.NewAsks(c)}
 	s.Submit = server.Entries{Submits: submits, Cancels: cancels,
-		Retries: submit.NewRetries(c, tasks)}
+		Retries: submit.NewRetries(c, tasks), Signed: submit.NewSigned(c)}
 	s.Hub = hubStores(c)
 	s.Hub.Nodes, s.Hub.Inventory, s.Hub.Members = nodes, inventory, inventory
 	s.Care = server.Care{Zones: zones, Fsck: care.NewFsck(c), History: account, Outages: account,

@@ -29,6 +29,7 @@ place (USR2) is for masters that run on their own: see muster master.`,
 		Args: cobra.NoArgs,
 	}
 	f := addRoleFlags(c, keys.RoleServer)
+	f.works = true
 	addServerFlags(f)
 	addMasterFlags(f)
 	c.RunE = func(c *cobra.Command, _ []string) error { return runUp(c.Context(), f) }

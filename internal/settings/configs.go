@@ -164,6 +164,9 @@ func (s Settings) CheckServer() error {
 	return errors.Join(key, policy)
 }
 
+// CheckNode reports every mistake in the files that nodes alone read.
+func (s Settings) CheckNode() error { return s.Keys.Trust.validate() }
+
 // Validate reports every mistake of all parts at once.
 func (s Settings) Validate() error {
 	errs := []error{s.Queue().Validate(), prefixed("ssh.", s.Remote().Validate()),
@@ -179,7 +182,7 @@ func (s Settings) Validate() error {
 	}
 	errs = append(errs, s.ServerConfig("").Validate(), s.Sources().Validate(),
 		s.HistoryConfig().Validate(), s.Past.Audit.validate())
-	errs = append(errs, s.Keys.Secrets.validate(), s.Keys.Trust.validate())
+	errs = append(errs, s.Keys.Secrets.validate())
 	if s.Blobs.Cache < 0 {
 		errs = append(errs, fmt.Errorf("blobs.cache = %d: want 0 bytes or more", s.Blobs.Cache))
 	}

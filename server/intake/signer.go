@@ -55,27 +55,24 @@ func orderOf(installation string, p draft.Draft, now time.Time) ([]byte, trust.L
 	if err != nil {
 		return nil, nil, err
 	}
-	from, until := begins(p.Task, now)
+	from, until := validity(p.Task, now)
 	return trust.New(trust.Order{Installation: installation, Task: p.Task.ID, NotBefore: from,
 		NotAfter: until, Spec: spec}, p.Picked)
 }
 
-// begins returns when the first job of a task may begin, and the end of its order: the expiry of
-// the last job, or as much as an order can have.
-func begins(t jobs.Task, now time.Time) (from, until time.Time) {
-	first, last := t.At, t.At
+// validity returns when a task may begin, as the person said, and the end of its order: the expiry
+// of the last job, or as much as an order can have. Openings may move, and windows stop a job that
+// would begin too early, so they do not count for the beginning.
+func validity(t jobs.Task, now time.Time) (from, until time.Time) {
+	from, last := now, t.At
+	if at := t.At.Time(); t.At != 0 && at.After(now) {
+		from = at
+	}
 	for _, at := range t.Own {
-		if at != 0 && (first == 0 || at < first) {
-			first = at
-		}
 		last = max(last, at)
 	}
-	from = jobs.TimeOf(first).Time
-	if first == 0 || from.Before(now) {
-		from = now
-	}
 	until = from
-	if at := jobs.TimeOf(last).Time; last != 0 && at.After(until) {
+	if at := last.Time(); last != 0 && at.After(until) {
 		until = at
 	}
 	until = until.Add(t.Spec.Expire)

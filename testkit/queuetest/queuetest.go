@@ -49,6 +49,7 @@ type (
 	cancels   = submit.Cancels
 	retries   = submit.Retries
 	submits   = submit.Submits
+	signed    = submit.Signed
 	kin       = work.Kin
 )
 
@@ -105,6 +106,7 @@ type puts struct {
 	*cancels
 	*retries
 	*submits
+	*signed
 }
 
 // Open opens a connection as queue.Open does, and makes all handles of it.
@@ -138,7 +140,8 @@ func Of(c *queue.Conn) *Queue {
 	q.orderers = orderers{orders.NewAsks(c), orders.NewExclusion(c), orders.NewGates(c, t),
 		orders.NewHalts(c, s), orders.NewRollouts(c, s), s}
 	q.readers = readers{read.NewGroups(c), read.NewOutputs(c), t, read.NewZones(c)}
-	q.puts = puts{submit.NewCancels(c), submit.NewRetries(c, t), submit.NewSubmits(c, t)}
+	q.puts = puts{submit.NewCancels(c), submit.NewRetries(c, t), submit.NewSubmits(c, t),
+		submit.NewSigned(c)}
 	q.carer = care.New(c, care.Needs{Work: q.worker, Halts: q.halts, Switches: s,
 		Submits: q.submits, Cancels: q.cancels, Inventory: q.inventory})
 	return q
