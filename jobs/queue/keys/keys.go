@@ -36,9 +36,8 @@ var ZoneKeys = []Key{
 	{"task:<id>", "hash",
 		"put, move, step, checkpoint, lose, end, epoch, control, fsck, speak, appoint, recall, ask",
 		"this zone's part of a task: spec, hosts in chunks, counters, flags, records of jobs " +
-			"(`:<host>`), answers of gates (`gate:<step>:<host>`) and their signatures " +
-			"(`proof:<step>:<host>:…`), the signed order (`order`, `signatures`, `share:<n>`: its " +
-			"hosts), jobs deferred to an opening " +
+			"(`:<host>`), answers of gates (`gate:<step>:<host>`, `proof:…`), the order (`order`, " +
+			"`signatures`, `share:<n>`), jobs deferred to an opening " +
 			"(`turn:<µs>`), orders to ask a host (`ask:<host>`); expires 24 h after the end"},
 	{"locks", "hash", "step, checkpoint, epoch, recall, ask",
 		"host to the one attempt on it: end of the lock (µs), token and job"},
