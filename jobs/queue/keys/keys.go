@@ -35,10 +35,9 @@ var ZoneKeys = []Key{
 	{"parked", "set", "step, move", "tasks whose jobs a take has laid aside in held:<task>"},
 	{"task:<id>", "hash",
 		"put, move, step, checkpoint, lose, end, epoch, control, fsck, speak, appoint, recall, ask",
-		"this zone's part of a task: spec, hosts in chunks, counters, flags, records of jobs " +
-			"(`:<host>`), answers of gates (`gate:<step>:<host>`, `proof:…`), the order (`order`, " +
-			"`signatures`, `share:<n>`), jobs deferred to an opening " +
-			"(`turn:<µs>`), orders to ask a host (`ask:<host>`); expires 24 h after the end"},
+		"this zone's part of a task: spec, hosts, counters, flags, jobs (`:<host>`), gates " +
+			"(`gate:<step>:<host>`, `proof:…`), order (`order`, `signatures`, `share:<n>`), " +
+			"openings (`turn:<µs>`), orders to ask a host (`ask:<host>`); expires 24 h after the end"},
 	{"locks", "hash", "step, checkpoint, epoch, recall, ask",
 		"host to the one attempt on it: end of the lock (µs), token and job"},
 	{"sem:<name>", "hash", "step, lose, end, control, epoch, fsck, recall",
