@@ -53,7 +53,8 @@ func (l links) Hopeless(err error) bool {
 // newWaves gives the duty to open waves what it works with.
 func newWaves(s *Server, chains *duties.Chains) *duties.Waves {
 	q := s.queue
-	return &duties.Waves{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Rollouts: q.Orders.Rollouts,
+	return &duties.Waves{Tasks: q.Read.Tasks, Specs: s.intake.specs,
+		Jobs: q.Read.Jobs, Rollouts: q.Orders.Rollouts,
 		Openings: q.Orders.Waves, Cancels: q.Submit.Cancels, Checks: checks{s.intake}, Chains: chains,
 		NewID: func() jobs.TaskID { return jobs.NewTaskID(s.now(), s.chance()) }, Log: s.log}
 }

@@ -16,6 +16,7 @@ type requests struct {
 	retries  *intake.Retries
 	entry    *intake.Entry
 	openings *intake.Openings
+	specs    intake.ProvenSpecs
 	forecast *foresight.Forecaster // of tasks that nobody has submitted
 }
 
@@ -33,6 +34,8 @@ func newRequests(s *Server, d Deps) requests {
 			Sealer: d.SecretKeys, Signer: d.ServerKeys, Alerts: q.Conn, Submits: q.Submit.Submits,
 			Log: d.Log, Now: now, Chance: chance},
 	}
+	r.specs = intake.ProvenSpecs{Specs: q.Read.Tasks, Orders: q.Submit.Signed, Signer: d.ServerKeys,
+		Now: now}
 	if d.Audit.Scribe != nil {
 		r.entry.Audit = d.Audit.Scribe
 	}
@@ -44,8 +47,9 @@ func newRequests(s *Server, d Deps) requests {
 		r.submits.Past = d.History
 	}
 	r.retries = &intake.Retries{Look: s.look, Sealer: d.SecretKeys, Openings: r.openings,
-		Entry: r.entry, Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Retrying: q.Submit.Retries,
-		Durable: d.Durable, Now: now, Await: web.Waiter{Stopping: s.site.stopping}.Await}
+		Entry: r.entry, Tasks: q.Read.Tasks, Specs: r.specs, Jobs: q.Read.Jobs,
+		Retrying: q.Submit.Retries,
+		Durable:  d.Durable, Now: now, Await: web.Waiter{Stopping: s.site.stopping}.Await}
 	overload := s.cfg.Overload
 	if overload == (jobs.Overload{}) {
 		overload = jobs.DefaultOverload()

@@ -11,6 +11,7 @@ import (
 	"muster/server/calendar"
 	"muster/server/duties"
 	"muster/server/historian"
+	"muster/server/intake"
 	"muster/server/orders"
 	"muster/server/schedules"
 	"muster/server/state"
@@ -65,7 +66,7 @@ type Entries struct {
 	Submits Submits
 	Cancels orders.Cancels
 	Retries Retrying
-	Signed  duties.SignedOrders
+	Signed  SignedOrders
 }
 
 // Hub are the handles for what belongs to no zone.
@@ -115,6 +116,12 @@ type Contents struct {
 // Submits puts tasks into the queue.
 type Submits interface {
 	Submit(ctx context.Context, t jobs.Task, hosts map[string][]string, progress func(int)) error
+}
+
+// SignedOrders keeps the signed orders of tasks.
+type SignedOrders interface {
+	duties.SignedOrders
+	intake.OrderReader
 }
 
 // Elections gives each duty to one server, and lists who has which.

@@ -57,7 +57,7 @@ type everything interface {
 	state.Backlogs
 	historian.Debts
 	historian.Recalling
-	duties.SignedOrders
+	server.SignedOrders
 	books.BlobStore
 	books.BlobCare
 }

@@ -17,6 +17,9 @@ type tickIntake struct{ to requests }
 func (i tickIntake) PlanTick(ctx context.Context, f duties.Firing) (
 	put func(context.Context, jobs.TaskID) error, why string, err error) {
 	of := f.Schedule
+	if doubt := of.Doubt(); doubt != nil {
+		return nil, "what Redis has of the schedule is not believed: " + doubt.Error(), nil
+	}
 	p, wrong, err := i.to.submits.Tick(ctx, intake.Ask{Body: schedules.Request(of.Entry),
 		Operator: of.By,
 		Proven:   of.Proven, Schedule: of.Name, Tick: jobs.Time{Time: f.Tick}}, f.Offset)

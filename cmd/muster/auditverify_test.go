@@ -19,6 +19,7 @@ import (
 	"muster/audit"
 	"muster/history"
 	"muster/history/ledger"
+	"muster/internal/serverkey"
 	"muster/jobs/queue"
 	"muster/scripts"
 	"muster/server"
@@ -92,7 +93,7 @@ func (w *archived) serve() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	srv, err := server.New(server.Config{Listen: w.url, Version: "1.2.3"}, server.Deps{Queue: stores(q),
+	srv, err := server.New(server.Config{Listen: w.url, Version: "1.2.3"}, server.Deps{Queue: stores(q, noKeys),
 		Catalog: catalog, Log: hclog.NewNullLogger(), Audit: w.log})
 	if err != nil {
 		w.t.Fatal(err)
@@ -190,6 +191,9 @@ func (w *archived) verify(more ...string) (code int, out string) {
 }
 
 var auditTables = []string{"audit_tree", "audit_entries", "audit_hashes", "audit_names", "audit_checkpoints"}
+
+// noKeys is the reader of a server without a key.
+func noKeys() (serverkey.Keys, error) { return serverkey.Keys{}, nil }
 
 // The show: somebody with all rights in the database does each of these, and the command names it.
 func TestMusterAuditVerifyNamesWhatSQLHasDone(t *testing.T) {

@@ -372,3 +372,55 @@ func TestAWriterToRedisOpensNoGate(t *testing.T) {
 		t.Errorf("the gate that a person opened: %q", did)
 	}
 }
+
+// Servers make tasks of others, of schedules and of chains, and sign them. They believe no text that
+// no server wrote.
+func TestNoServerSignsWhatAWriterToRedisInvented(t *testing.T) {
+	t.Parallel()
+	h, f, a := redTeam(t, 3)
+	h.write("s.yaml", `schedules:
+- {name: daily, cron: "0 4 * * *", zone: UTC, runbook: exec, on: fw0002, args: {cmd: echo ordered}, enabled: true}
+`)
+	if out, code := h.muster("schedules", "apply", h.file("s.yaml")); code != 0 {
+		t.Fatalf("schedules apply: exit %d: %s", code, out)
+	}
+	schedules := keys.Hub("schedules", "")
+	a.Replace(schedules, "daily", "ordered", "invented")
+	h.refuses("what Redis has of schedule daily is not believed", "schedules", "run", "daily")
+	h.refuses("is not believed", "schedules", "pause", "daily", "--reason", "x")
+	if out, code := h.muster("schedules", "apply", h.file("s.yaml")); code != 0 {
+		t.Fatalf("schedules apply: exit %d: %s", code, out)
+	}
+	if out, code := h.muster("schedules", "run", "daily"); code != 0 {
+		t.Errorf("a schedule that was applied anew: exit %d: %s", code, out)
+	}
+	_, text, _ := strings.Cut(a.Get(schedules, "daily"), " ")
+	a.Set(schedules, "daily", text)
+	h.refuses("no server has vouched for it", "schedules", "run", "daily")
+
+	m := h.master()
+	id := h.submit("fw0001", "exit 1")
+	h.wait(id)
+	m.kill()
+	g := target{id, "fw0001"}
+	spec := a.Get(g.key(), "spec")
+	a.Replace(g.key(), "spec", "exit 1", "echo invented")
+	h.refuses("its spec is not the one that was signed", "retry", "--failed", string(id))
+	a.Set(g.key(), "spec", spec)
+	a.Remove(g.key(), "order")
+	h.refuses("the task has no signed order", "retry", "--failed", string(id))
+
+	for _, e := range f.Log() {
+		if strings.Contains(e.Command, "invented") {
+			t.Errorf("%s was told: %s", e.Host, e.Command)
+		}
+	}
+}
+
+// refuses runs a command that the server must refuse with these words.
+func (h *house) refuses(words string, args ...string) {
+	h.t.Helper()
+	if code, out, err := musterWith(h.t.Context(), h.url, args...); code == 0 || !strings.Contains(err, words) {
+		h.t.Errorf("muster %s: exit %d, want %q in\n%s%s", strings.Join(args, " "), code, words, out, err)
+	}
+}

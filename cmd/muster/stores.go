@@ -1,6 +1,7 @@
 package main
 
 import (
+	"muster/internal/serverkey"
 	"muster/jobs/queue"
 	"muster/jobs/queue/blobs"
 	"muster/jobs/queue/care"
@@ -12,8 +13,9 @@ import (
 	"muster/server"
 )
 
-// stores returns the handles of the queue that a server needs.
-func stores(c *queue.Conn) server.Stores {
+// stores returns the handles of the queue that a server needs. keys reads the key of servers, which
+// signs what gives power.
+func stores(c *queue.Conn, keys func() (serverkey.Keys, error)) server.Stores {
 	nodes, account := hub.NewNodes(c), care.NewHistory(c)
 	tasks := read.NewTasks(c, nodes, account)
 	switches := orders.NewSwitches(c, tasks)
@@ -30,7 +32,7 @@ func stores(c *queue.Conn) server.Stores {
 		Asks: orders.NewAsks(c)}
 	s.Submit = server.Entries{Submits: submits, Cancels: cancels,
 		Retries: submit.NewRetries(c, tasks), Signed: submit.NewSigned(c)}
-	s.Hub = hubStores(c)
+	s.Hub = hubStores(c, keys)
 	s.Hub.Nodes, s.Hub.Inventory, s.Hub.Members = nodes, inventory, inventory
 	s.Care = server.Care{Zones: zones, Fsck: care.NewFsck(c), History: account, Outages: account,
 		Backlogs: account, Debts: account, Recall: account}
@@ -38,9 +40,32 @@ func stores(c *queue.Conn) server.Stores {
 	return s
 }
 
+// A voucher signs texts in the hub by the key of servers, for one use.
+type voucher struct {
+	keys func() (serverkey.Keys, error)
+	use  serverkey.Use
+}
+
+// Vouch returns the form of a text to be stored under a name.
+func (v voucher) Vouch(name, text string) (string, error) {
+	k, err := v.keys()
+	return k.Vouch(v.use, name, text), err
+}
+
+// Vouched returns the text of a stored form, and why no server has vouched for it.
+func (v voucher) Vouched(name, kept string) (string, error) {
+	k, err := v.keys()
+	if err != nil {
+		return kept, err
+	}
+	return k.Vouched(v.use, name, kept)
+}
+
 // hubStores returns the handles of the hub that no other handle needs.
-func hubStores(c *queue.Conn) server.Hub {
-	timetable, chains, schedules := hub.NewTimetable(c), hub.NewChains(c), hub.NewSchedules(c)
+func hubStores(c *queue.Conn, keys func() (serverkey.Keys, error)) server.Hub {
+	timetable, chains, schedules := hub.NewTimetable(c),
+		hub.NewChains(c).VouchedBy(voucher{keys, serverkey.Chains}),
+		hub.NewSchedules(c).VouchedBy(voucher{keys, serverkey.Schedules})
 	return server.Hub{Duties: hub.NewLeaders(c), Facts: hub.NewFacts(c), Drains: hub.NewDrains(c),
 		Times: server.Timetables{Texts: timetable, Excerpts: timetable, Zones: timetable},
 		Moves: timetable, Estimates: hub.NewEstimates(c), Agreed: hub.NewAgreed(c),

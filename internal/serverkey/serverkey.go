@@ -20,10 +20,12 @@ type Use string
 
 // The uses of the key.
 const (
-	Audit  Use = "audit log"         // signs entries and checkpoints
-	Tokens Use = "records of tokens" // MACs
-	Orders Use = "orders"            // signs orders of tasks, answers at gates, the timetable
-	States Use = "states of jobs"    // MACs of nodes, whose key is another one
+	Audit     Use = "audit log"         // signs entries and checkpoints
+	Tokens    Use = "records of tokens" // MACs
+	Orders    Use = "orders"            // signs orders of tasks, answers at gates, the timetable
+	Schedules Use = "schedules"         // MACs
+	Chains    Use = "chains"            // MACs
+	States    Use = "states of jobs"    // MACs of nodes, whose key is another one
 )
 
 const (

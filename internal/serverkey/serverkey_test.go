@@ -166,3 +166,34 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// A text is believed under the name, for the use and with the key with which a server kept it.
+func TestVouchedTexts(t *testing.T) {
+	t.Parallel()
+	k, other := keysOf(t, 1), keysOf(t, 2)
+	kept := k.Vouch(Chains, "a", `{"x": 1}`)
+	if text, err := k.Vouched(Chains, "a", kept); err != nil || text != `{"x": 1}` {
+		t.Errorf("%q: %v", text, err)
+	}
+	for name, wrong := range map[string]func() (string, error){
+		"another name": func() (string, error) { return k.Vouched(Chains, "b", kept) },
+		"another use":  func() (string, error) { return k.Vouched(Schedules, "a", kept) },
+		"another key":  func() (string, error) { return other.Vouched(Chains, "a", kept) },
+		"another text": func() (string, error) {
+			return k.Vouched(Chains, "a", strings.Replace(kept, "1}", "2}", 1))
+		},
+		"no MAC":       func() (string, error) { return k.Vouched(Chains, "a", `{"x": 1}`) },
+		"no MAC again": func() (string, error) { return k.Vouched(Chains, "a", `m1.x`) },
+	} {
+		if text, err := wrong(); err == nil || text == "" {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+	var none Keys
+	if text, err := none.Vouched(Chains, "a", none.Vouch(Chains, "a", "{}")); err != nil || text != "{}" {
+		t.Errorf("without a key: %q, %v", text, err)
+	}
+	if text, err := none.Vouched(Chains, "a", kept); err != nil || text != `{"x": 1}` {
+		t.Errorf("without a key any more: %q, %v", text, err)
+	}
+}

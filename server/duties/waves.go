@@ -10,11 +10,13 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/fault"
 )
 
 // Waves opens the waves of rollouts, one after the other, and continues chains.
 type Waves struct {
 	Tasks    Tasks
+	Specs    Specs
 	Jobs     Jobs
 	Rollouts Rollouts
 	Openings Openings
@@ -23,6 +25,12 @@ type Waves struct {
 	Chains   *Chains
 	NewID    func() jobs.TaskID
 	Log      hclog.Logger
+}
+
+// Specs reads specs of which other tasks may be made. A *fault.Error says that a spec is not
+// believed.
+type Specs interface {
+	Spec(ctx context.Context, id jobs.TaskID) (jobs.Spec, error)
 }
 
 // Rollouts lists and stops tasks with a rule.
@@ -212,13 +220,17 @@ func (d *Waves) check(ctx context.Context, t jobs.TaskInfo) error {
 		return d.stopWaves(ctx, t, fmt.Sprintf("wave %d: no host has succeeded that could be checked",
 			t.Rollout.Wave))
 	}
-	spec, err := d.Tasks.Spec(ctx, t.Task)
+	spec, err := d.Specs.Spec(ctx, t.Task)
+	if doubt := new(fault.Error); errors.As(err, &doubt) {
+		return d.stopWaves(ctx, t, doubt.Words)
+	}
 	if err != nil {
 		return err
 	}
 	if spec.Rollout == nil || spec.Rollout.Check == nil {
 		return d.stopWaves(ctx, t, "its health check is not kept any more")
 	}
+	t.Operator, t.Proven = spec.Operator, spec.Proven
 	id, err := d.Openings.CheckWaves(ctx, t.Task, t.Rollout.Wave,
 		d.NewID())
 	if err != nil || id == "" {

@@ -32,6 +32,7 @@ type Retries struct {
 	Openings *Openings
 	Entry    *Entry
 	Tasks    Tasks
+	Specs    SpecReader // that are believed
 	Jobs     stock.Jobs
 	Retrying Retrying
 	Durable  string
@@ -133,7 +134,7 @@ func (t *retry) chooseHosts(ctx context.Context) error {
 	of, c := t.ask.Of, &t.choice
 	c.Of = of
 	var err error
-	if c.Spec, err = t.with.Tasks.Spec(ctx, of); err != nil {
+	if c.Spec, err = t.with.Specs.Spec(ctx, of); err != nil {
 		return err
 	}
 	return t.with.Jobs.EachJob(ctx, of, 0, jobsMax, func(chunk []jobs.JobInfo) error {

@@ -100,6 +100,9 @@ func (p *applying) plan(ctx context.Context, s Resource, entries []windows.Entry
 	}
 	for _, e := range entries {
 		old, found := was[e.Name]
+		if old.Doubt() != nil {
+			old.Schedule = jobs.Schedule{Entry: windows.Entry{Name: e.Name}, Version: old.Version}
+		}
 		p.entry(e, old, found, now)
 	}
 	for _, one := range sorted.remove {

@@ -3,6 +3,7 @@ package schedules
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"muster/jobs/queue"
 	"muster/jobs/queue/hub"
 	"muster/scripts"
+	"muster/server/fault"
 	"muster/server/web"
 	"muster/windows"
 )
@@ -117,6 +119,15 @@ func surprises(e windows.Entry, now time.Time) []string {
 // staleTries bounds the tries at a change that others overtake.
 const staleTries = 5
 
+// doubt refuses to work with a schedule that no server wrote: a change would vouch for the rest.
+func doubt(s hub.Schedule) error {
+	if s.Doubt() == nil {
+		return nil
+	}
+	return fault.Contradict(fmt.Sprintf("what Redis has of schedule %s is not believed: %v; look at "+
+		"it, and apply the schedule anew, or remove it", s.Name, s.Doubt()))
+}
+
 // changeSchedule replaces a schedule by the one that f makes of it, if f wants a change.
 func (s Resource) changeSchedule(ctx context.Context, name string,
 	f func(was hub.Schedule, found bool) (jobs.Schedule, bool)) error {
@@ -129,6 +140,9 @@ func (s Resource) changeSchedule(ctx context.Context, name string,
 		to, do := f(was, found)
 		if !do {
 			return nil
+		}
+		if err := doubt(was); err != nil {
+			return err
 		}
 		err = s.Book.ChangeSchedule(ctx, was, to)
 		if !errors.Is(err, queue.ErrStale) || try == staleTries {
@@ -239,6 +253,9 @@ func stands(s jobs.Schedule) string {
 func (s Resource) runSchedule(ctx context.Context, in *runScheduleInput) (*runOutput,
 	error) {
 	q, _, err := s.findSchedule(ctx, in.Schedule)
+	if err == nil {
+		err = web.Problem(doubt(q))
+	}
 	if err != nil {
 		return nil, err
 	}

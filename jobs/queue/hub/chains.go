@@ -17,10 +17,16 @@ import (
 )
 
 // Chains stores tasks that follow each other.
-type Chains struct{ c *queue.Conn }
+type Chains struct {
+	c  *queue.Conn
+	by Voucher
+}
 
 // NewChains returns the chains behind a connection.
-func NewChains(c *queue.Conn) *Chains { return &Chains{c} }
+func NewChains(c *queue.Conn) *Chains { return &Chains{c, unsigned{}} }
+
+// VouchedBy returns the same chains, which v signs.
+func (q *Chains) VouchedBy(v Voucher) *Chains { return &Chains{q.c, v} }
 
 // The fields of a chain. All but the result are written once, so several servers may write them.
 const (
@@ -35,7 +41,11 @@ const (
 // SaveChain stores a chain before its first task is submitted. It returns the chain that was stored
 // first under this id, which may be another.
 func (q *Chains) SaveChain(ctx context.Context, c jobs.Chain) (jobs.Chain, error) {
-	text, err := json.Marshal(c)
+	plain, err := json.Marshal(c)
+	if err != nil {
+		return c, err
+	}
+	text, err := q.by.Vouch(string(c.ID), string(plain))
 	if err != nil {
 		return c, err
 	}
@@ -54,14 +64,18 @@ func (q *Chains) SaveChain(ctx context.Context, c jobs.Chain) (jobs.Chain, error
 
 // Chain returns a chain as it was submitted: it never changes.
 func (q *Chains) Chain(ctx context.Context, id jobs.TaskID) (c jobs.Chain, err error) {
-	text, err := q.c.Redis().HGet(ctx, keys.Hub("chain:", string(id)), chainPlan).Bytes()
+	kept, err := q.c.Redis().HGet(ctx, keys.Hub("chain:", string(id)), chainPlan).Result()
 	switch {
 	case errors.Is(err, redis.Nil):
 		return c, fmt.Errorf("chain %s: %w", id, queue.ErrNotFound)
 	case err != nil:
 		return c, q.c.Say("chain", err)
 	}
-	if err := json.Unmarshal(text, &c); err != nil {
+	text, doubt := q.by.Vouched(string(id), kept)
+	if doubt != nil {
+		return c, fmt.Errorf("chain %s: what is in Redis is not believed: %w", id, doubt)
+	}
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return c, fmt.Errorf("chain %s: what is in Redis cannot be read: %w", id, err)
 	}
 	return c, nil

@@ -20,10 +20,16 @@ import (
 )
 
 // Schedules stores schedules, and the progress of each.
-type Schedules struct{ c *queue.Conn }
+type Schedules struct {
+	c  *queue.Conn
+	by Voucher
+}
 
 // NewSchedules returns the schedules behind a connection.
-func NewSchedules(c *queue.Conn) *Schedules { return &Schedules{c} }
+func NewSchedules(c *queue.Conn) *Schedules { return &Schedules{c, unsigned{}} }
+
+// VouchedBy returns the same schedules, which v signs.
+func (q *Schedules) VouchedBy(v Voucher) *Schedules { return &Schedules{q.c, v} }
 
 // DutySchedules is the duty of the server that fires schedules; tick.lua checks which one has it.
 const DutySchedules = "schedules"
@@ -33,11 +39,20 @@ type Schedule struct {
 	jobs.Schedule
 	Ticks jobs.Ticking `json:"ticks"`
 
-	read, ticks string // their texts in Redis; ticks is empty if Redis has forgotten them
+	kept kept
 }
 
+// kept is a schedule as Redis has it.
+type kept struct {
+	read, ticks string // texts; ticks is empty if Redis has forgotten them
+	doubt       error  // why no server has vouched for it; nil: one has
+}
+
+// Doubt returns an error unless a server wrote the schedule: it must make no tasks.
+func (s Schedule) Doubt() error { return s.kept.doubt }
+
 // Forgotten reports whether Redis has lost the progress of the schedule.
-func (s Schedule) Forgotten() bool { return s.ticks == "" }
+func (s Schedule) Forgotten() bool { return s.kept.ticks == "" }
 
 // Schedules returns the schedules by name.
 func (q *Schedules) Schedules(ctx context.Context) ([]Schedule, error) {
@@ -52,7 +67,7 @@ func (q *Schedules) Schedules(ctx context.Context) ([]Schedule, error) {
 	}
 	out := make([]Schedule, 0, len(schedules.Val()))
 	for name, text := range schedules.Val() {
-		s, err := readSchedule(name, text, ticks.Val()[name])
+		s, err := q.readSchedule(name, text, ticks.Val()[name])
 		if err != nil {
 			return nil, err
 		}
@@ -76,12 +91,17 @@ func (q *Schedules) Schedule(ctx context.Context, name string) (Schedule, error)
 	if schedule.Err() != nil {
 		return Schedule{}, fmt.Errorf("schedule %s: %w", name, queue.ErrNotFound)
 	}
-	return readSchedule(name, schedule.Val(), ticks.Val())
+	return q.readSchedule(name, schedule.Val(), ticks.Val())
 }
 
-func readSchedule(name, text, ticks string) (Schedule, error) {
-	s := Schedule{read: text, ticks: ticks}
-	err := json.Unmarshal([]byte(text), &s.Schedule)
+func (q *Schedules) readSchedule(name, text, ticks string) (Schedule, error) {
+	s := Schedule{kept: kept{read: text, ticks: ticks}}
+	plain, doubt := q.by.Vouched(name, text)
+	s.kept.doubt = doubt
+	err := json.Unmarshal([]byte(plain), &s.Schedule)
+	if err == nil && s.Name != name {
+		err = errors.New("it has another name")
+	}
 	if err == nil && ticks != "" {
 		err = json.Unmarshal([]byte(ticks), &s.Ticks)
 	}
@@ -156,16 +176,19 @@ func (q *Schedules) changeSchedules(ctx context.Context, stamp string,
 			if err != nil {
 				return err
 			}
-			name, text = c.To.Name, string(b)
+			name = c.To.Name
+			if text, err = q.by.Vouch(name, string(b)); err != nil {
+				return err
+			}
 		}
-		if c.Was.read == "" && c.To != nil {
+		if c.Was.kept.read == "" && c.To != nil {
 			begin, err := json.Marshal(jobs.Ticking{Last: c.To.Since})
 			if err != nil {
 				return err
 			}
 			ticks = string(begin)
 		}
-		args = append(args, name, c.Was.read, text, ticks)
+		args = append(args, name, c.Was.kept.read, text, ticks)
 		if len(list) == 1 {
 			what = "schedule " + name
 		}
@@ -190,14 +213,14 @@ func (q *Schedules) Tick(ctx context.Context, term int64, was Schedule, to jobs.
 	if err != nil {
 		return was, err
 	}
-	r, err := q.c.HubScript(ctx, queue.Scripts.Tick, was.Name, was.ticks, string(text),
+	r, err := q.c.HubScript(ctx, queue.Scripts.Tick, was.Name, was.kept.ticks, string(text),
 		strconv.FormatInt(term, 10))
 	if err != nil {
 		return was, err
 	}
 	switch r.Text() {
 	case "ok":
-		was.Ticks, was.ticks = to, string(text)
+		was.Ticks, was.kept.ticks = to, string(text)
 		return was, nil
 	case "deposed":
 		err = queue.ErrDeposed

@@ -42,6 +42,27 @@ func (q *Signed) EachOrder(ctx context.Context, zone string, do func(Order) (*Or
 	}
 }
 
+// Order returns the order of a task and its signatures, of the first zone that has them; none:
+// Redis has none.
+func (q *Signed) Order(ctx context.Context, id jobs.TaskID) (order []byte, signatures []string,
+	err error) {
+	zones, err := q.c.Places.TaskZones(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, zone := range zones {
+		v, err := q.c.Redis().HMGet(ctx, keys.Zone(zone, "task:", string(id)), codec.FieldOrder,
+			codec.FieldSignatures).Result()
+		if err != nil {
+			return nil, nil, q.c.Say("order", err)
+		}
+		if v[0] != nil && json.Unmarshal([]byte(codec.TextOf(v, 1)), &signatures) == nil {
+			return []byte(codec.TextOf(v, 0)), signatures, nil
+		}
+	}
+	return nil, nil, nil
+}
+
 func (q *Signed) orderOf(ctx context.Context, zone string, id jobs.TaskID,
 	do func(Order) (*Order, error)) error {
 	key := keys.Zone(zone, "task:", string(id))
