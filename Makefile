@@ -38,10 +38,15 @@ test: bin/testsum ## run all tests, also on a real Redis, sshd, nft, named, node
 	@cd tools && ../bin/testsum -name tools $(if $(TALLY),-tally $(TALLY)) -- ./...
 	$(testsum) -count=1 -p 3 -parallel 4 -timeout 12m $(ARGS) ./...
 
-.PHONY: pairs sim chaos mutants vm race
+.PHONY: pairs redteam sim chaos mutants vm race
 pairs: ## both members of a group due at once, 1,000 times, judged by the hosts' log
 	@tools/install.sh redis
 	go test ./cmd/muster -count=1 -timeout 20m -v -run AreNeverDisturbedAtOnce -tries 1000
+
+redteam: ## somebody who writes to Redis, or has rights for one customer, attacks a real house
+	@tools/install.sh redis
+	go test ./cmd/muster ./server ./jobs/queue -count=1 -timeout 20m -v \
+		-run 'WriterToRedis|NoServerSigns|StolenUser|ServerNeverRuns|TokenOfAnother|OperatorOfOneCustomer|NoRoleReaches|WhatACallerMayNotSee' $(ARGS)
 
 sim: ## masters, hosts and faults in pretended time, many seeds (ARGS='-sim.seeds 50000')
 	go test ./internal/sim -count=1 -timeout 0 -v -run TestSim -sim.seeds 5000 $(ARGS)

@@ -134,6 +134,35 @@ var beforeTheStart = []attack{
 	{"repeatable", func(a *attacker, g target) {
 		a.Replace(g.key(), "spec", `"repeatable":false`, `"repeatable":true`)
 	}},
+	{"not bound to a window", func(a *attacker, g target) {
+		a.Replace(g.key(), "spec", `"retry":`, `"window":false,"override":"x","retry":`)
+	}},
+	{"a change of who proved it", func(a *attacker, g target) {
+		a.Replace(g.key(), "spec", `"proven":true`, `"proven":false`)
+	}},
+	{"disruptive work as harmless", func(a *attacker, g target) {
+		a.Replace(g.key(), "spec", `"retry":`, `"needs":["x"],"retry":`)
+	}},
+	{"a later end of the order", func(a *attacker, g target) {
+		a.Replace(g.key(), "order", `"not_after":"20`, `"not_after":"21`)
+	}},
+	{"an earlier beginning of the order", func(a *attacker, g target) {
+		a.Replace(g.key(), "order", `"not_before":"20`, `"not_before":"19`)
+	}},
+	{"another installation", func(a *attacker, g target) {
+		a.Replace(g.key(), "order", `"installation":"`, `"installation":"x`)
+	}},
+	{"another zone", func(a *attacker, g target) {
+		a.Replace(g.key(), "order", `"zone":"default"`, `"zone":"moon"`)
+	}},
+	{"blanks in the order", func(a *attacker, g target) { a.Replace(g.key(), "order", `{"order"`, `{ "order"`) }},
+	{"bytes behind the order", func(a *attacker, g target) { a.Replace(g.key(), "order", `{"order"`, ` {"order"`) }},
+	{"a spec that is none", func(a *attacker, g target) { a.Set(g.key(), "spec", "{}") }},
+	{"two signatures, none of which counts", func(a *attacker, g target) {
+		signedBy(trust.NamespaceOrder)(a, g)
+		one := a.Get(g.key(), "signatures")
+		a.Set(g.key(), "signatures", strings.TrimSuffix(one, "]")+","+strings.TrimPrefix(one, "["))
+	}},
 	{"no hosts of the order", func(a *attacker, g target) { a.Remove(g.key(), "share:0") }},
 	{"the hosts of the order", func(a *attacker, g target) {
 		a.Replace(g.key(), "share:0", g.host+" ", g.host+" A")
