@@ -140,6 +140,17 @@ func submit(ctx context.Context, b *bench) ([]row, error) {
 			_, err = put(ctx, q, "true", names)
 			return time.Since(began).Seconds(), err
 		}},
+		{"signed", func(ctx context.Context) (float64, error) {
+			q, err := b.fresh(ctx)
+			if err != nil {
+				return 0, err
+			}
+			defer q.Close()
+			hosts := signedHosts(names)
+			began := time.Now()
+			err = putSigned(ctx, q, "true", hosts)
+			return time.Since(began).Seconds(), err
+		}},
 		{"floor", func(ctx context.Context) (float64, error) {
 			if err := b.redis.empty(ctx); err != nil {
 				return 0, err
@@ -152,9 +163,11 @@ func submit(ctx context.Context, b *bench) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	floor := newRow("floor: a ZADD a job, pipelined", "s", got[1])
+	floor := newRow("floor: a ZADD a job, pipelined", "s", got[2])
+	plain := newRow("muster, submit and commit", "s", got[0]).to("the floor", floor).atMost(0.8)
 	return []row{
-		newRow("muster, submit and commit", "s", got[0]).to("the floor", floor).atMost(0.8),
+		plain,
+		newRow("muster, signed, submit and commit", "s", got[1]).to("unsigned", plain).ratioAtMost(1.3),
 		floor,
 	}, nil
 }

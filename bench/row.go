@@ -66,6 +66,11 @@ func (r row) ratioAtLeast(bound float64) row {
 	return r.judge(fmt.Sprintf("≥ %s × %s", number(bound), r.Peer), printed(r.Ratio) >= bound)
 }
 
+// ratioAtMost sets the target of the ratio.
+func (r row) ratioAtMost(bound float64) row {
+	return r.judge(fmt.Sprintf("≤ %s ×", number(bound)), printed(r.Ratio) <= bound)
+}
+
 func (r row) judge(target string, ok bool) row {
 	r.Target, r.Result = target, missed
 	if ok {

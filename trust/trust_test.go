@@ -538,3 +538,15 @@ func BenchmarkExamine(b *testing.B) {
 		}
 	})
 }
+
+func BenchmarkNew(b *testing.B) {
+	hosts := make([]fleet.Host, 100_000)
+	for i := range hosts {
+		hosts[i] = hostNamed(fmt.Sprint("fw", i))
+	}
+	for b.Loop() {
+		if _, _, err := New(Order{NotBefore: noon, NotAfter: noon.Add(time.Hour), Spec: []byte("{}")}, hosts); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
