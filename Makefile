@@ -4,7 +4,6 @@
 # needs it installs itself and says so (tools/install.sh).
 
 .DEFAULT_GOAL := help
-
 # Only the race detector needs C; the binary shall run wherever it is copied.
 export CGO_ENABLED := 0
 
@@ -45,8 +44,7 @@ pairs: ## both members of a group due at once, 1,000 times, judged by the hosts'
 
 redteam: ## somebody who writes to Redis, or has rights for one customer, attacks a real house
 	@tools/install.sh redis
-	go test ./cmd/muster ./server ./jobs/queue -count=1 -timeout 20m -v \
-		-run 'WriterToRedis|NoServerSigns|StolenUser|ServerNeverRuns|TokenOfAnother|OperatorOfOneCustomer|NoRoleReaches|WhatACallerMayNotSee' $(ARGS)
+	tools/redteam.sh $(ARGS)
 
 sim: ## masters, hosts and faults in pretended time, many seeds (ARGS='-sim.seeds 50000')
 	go test ./internal/sim -count=1 -timeout 0 -v -run TestSim -sim.seeds 5000 $(ARGS)
@@ -67,7 +65,7 @@ race: bin/testsum ## run all tests with the race detector (ARGS=-short for the s
 	@tools/install.sh $(servers) gcc
 	CGO_ENABLED=1 $(testsum) -race -count=1 -parallel 4 -timeout 15m $(ARGS) ./...
 
-.PHONY: lint fuzz bench clean
+.PHONY: lint fuzz bench clean bin/testsum
 lint: ## gofmt, go vet, staticcheck, go.mod and go.sum
 	tools/lint.sh
 
@@ -77,9 +75,6 @@ fuzz: ## run every fuzz target for FUZZTIME, 10s unless told otherwise
 bench: ## compare with other job runners (see bench/README.md)
 	$(MAKE) -C bench
 
-clean: ## remove what was built
-	rm -rf bin
-
-.PHONY: bin/testsum # go build knows better than make what is new
-bin/testsum:
+clean: ; @rm -rf bin ## remove what was built
+bin/testsum: # phony: go build knows better than make what is new
 	@go build -C tools -o ../bin/testsum ./cmd/testsum

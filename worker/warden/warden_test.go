@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 
-// shelf is what is stored beside a task, and counts what is asked of it.
+// A shelf holds the order of a task, and counts the questions about it.
 type shelf struct {
 	order      []byte
 	signatures []string
@@ -144,7 +144,7 @@ func TestAnOrderIsReadOnce(t *testing.T) {
 	}
 }
 
-// What is not known is no doubt: the job is tried again elsewhere.
+// An order that nobody could examine is in no doubt: the job is tried again elsewhere.
 func TestWhatIsNotKnownIsNoDoubt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, strict)
@@ -217,7 +217,9 @@ func TestATaskOfAnotherZoneIsAnother(t *testing.T) {
 	if err := w.Check(t.Context(), "default", g, w.spec); err != nil {
 		t.Error(err)
 	}
-	if !slices.EqualFunc(w.tasks, []string{"moon", "default"}, func(k *known, zone string) bool { return k.zone == zone }) {
+	if !slices.EqualFunc(w.tasks, []string{"moon", "default"}, func(k *known, zone string) bool {
+		return k.zone == zone
+	}) {
 		t.Errorf("%d tasks are known", len(w.tasks))
 	}
 }
