@@ -98,6 +98,14 @@ type Deed struct {
 	Continues, Asks bool
 }
 
+// An EarlyError is the error of a job before the beginning of its order. The job may come again.
+type EarlyError struct{ Begins time.Time }
+
+// Error names the beginning.
+func (e *EarlyError) Error() string {
+	return "the order begins at " + e.Begins.Format(time.RFC3339)
+}
+
 // Covers says why an order does not allow a deed, whatever the policy is; nil: it does.
 func (s *Standing) Covers(d Deed) error {
 	o := s.Order
@@ -125,10 +133,10 @@ func (s *Standing) Covers(d Deed) error {
 	case d.Asks:
 		return nil
 	case d.Now.Before(o.NotBefore.Add(-skew)):
-		return fmt.Errorf("the order begins at %s", o.NotBefore.Format(time.RFC3339))
+		return &EarlyError{o.NotBefore}
 	case d.Now.After(end):
-		return fmt.Errorf("the order ended at %s: submit the task anew",
-			o.NotAfter.Format(time.RFC3339))
+		return fmt.Errorf("the order ended at %s, and the clock of this node says %s: submit the task "+
+			"anew", o.NotAfter.Format(time.RFC3339), d.Now.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

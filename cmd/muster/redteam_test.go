@@ -453,3 +453,26 @@ func (h *house) refuses(words string, args ...string) {
 		h.t.Errorf("muster %s: exit %d, want %q in\n%s%s", strings.Join(args, " "), code, words, out, err)
 	}
 }
+
+// A job that somebody makes due before its time goes back to it.
+func TestAWriterToRedisBringsNothingForward(t *testing.T) {
+	t.Parallel()
+	h, f, a := redTeam(t, 2)
+	var task jobs.TaskInfo
+	if code := h.query(&task, "run", "exec", "--on", "fw0002", "--arg", "cmd=echo ordered", "--at", "+2h",
+		"--detach"); code != 0 {
+		t.Fatalf("run: exit %d", code)
+	}
+	g := target{task.Task, "fw0002"}
+	a.Set(g.key(), g.field(), "retry 0 0 7 0 0 0 0 0 7 0 0  - \n\n\n")
+	a.Due("default", g.job())
+	m := h.master()
+	m.await("the order begins at ")
+	j := h.awaitJob(jobs.ID(g.job()), jobs.Deferred)
+	if left := time.Until(j.Next.Time); left < time.Hour || left > 2*time.Hour {
+		t.Errorf("it comes again in %s: %+v", left, j)
+	}
+	if did := commandsOn(f, "fw0002"); len(did) > 0 {
+		t.Errorf("the host was told: %q", did)
+	}
+}

@@ -99,6 +99,10 @@ func newHouse(t *testing.T, dir string) *house {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
 	}
+	// All nodes require signed orders.
+	if out, err := exec.Command(h.bin, "init", "--file", filepath.Join(dir, "server.key")).CombinedOutput(); err != nil {
+		t.Fatalf("muster init: %v: %s", err, out)
+	}
 	f, err := fakefleet.Start(fakefleet.Config{Hosts: hostCount})
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +201,8 @@ func (h *house) start(role string, n int, in *cell) *node {
 	}
 	text, err := json.Marshal(map[string]any{
 		"redis":  map[string]any{"url": "redis://" + proxy.addr() + "/0", "timeout": "1s"},
-		"server": map[string]any{"listen": "unix:" + listen},
+		"server": map[string]any{"listen": "unix:" + listen, "key": filepath.Join(h.dir, "server.key")},
+		"trust":  map[string]any{"dir": filepath.Join(h.dir, "trust")},
 		"master": map[string]any{"children": children, "slots": slots, "drain": "30s", "poll": "2s"},
 		"node":   map[string]any{"name": fmt.Sprint("n", n), "dir": filepath.Join(x.dir, "node")},
 		"ssh": map[string]any{"keepalive": "2s", "tcp": "3s", "handshake": "3s", "auth": "3s", "channel": "3s",

@@ -60,18 +60,22 @@ func orderOf(installation string, p draft.Draft, now time.Time) ([]byte, trust.L
 		NotAfter: until, Spec: spec}, p.Picked)
 }
 
+// slowClock is the time by which the clock of a node may be behind: a task that begins at once must
+// not wait for it.
+const slowClock = 24 * time.Hour
+
 // validity returns when a task may begin, as the person said, and the end of its order: the expiry
 // of the last job, or as much as an order can have. Openings may move, and windows stop a job that
 // would begin too early, so they do not count for the beginning.
 func validity(t jobs.Task, now time.Time) (from, until time.Time) {
-	from, last := now, t.At
+	from, last := now.Add(-slowClock), t.At
 	if at := t.At.Time(); t.At != 0 && at.After(now) {
 		from = at
 	}
 	for _, at := range t.Own {
 		last = max(last, at)
 	}
-	until = from
+	until = now
 	if at := last.Time(); last != 0 && at.After(until) {
 		until = at
 	}

@@ -8,6 +8,7 @@ import (
 
 	"muster/internal/seal"
 	"muster/jobs"
+	"muster/trust"
 	"muster/worker/verdict"
 	"muster/worker/warden"
 )
@@ -47,6 +48,11 @@ func (e entry) doubted(ctx context.Context) (r jobs.Result, doubted bool) {
 		e.at.memory = verdict.Memory{Disturbed: e.at.grant.Step > 0 || e.at.grant.Saved != ""}
 		f := e.at.evidence()
 		return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, err.Error())), true
+	}
+	if early := new(trust.EarlyError); errors.As(err, &early) {
+		f := e.at.evidence()
+		return f.NotStarted(verdict.Hindrance{Ruled: &verdict.Ruled{Until: early.Begins},
+			Why: early.Error()}), true
 	}
 	timer := time.NewTimer(doubtPause)
 	defer timer.Stop()

@@ -92,7 +92,8 @@ type Doors struct {
 // Trust decides by whose word jobs run.
 type Trust interface {
 	// Check returns an error unless a job may run as the queue describes it. The error is a
-	// *warden.Doubt if the job must not run; any other error leaves that open.
+	// *warden.Doubt if the job must not run, a *trust.EarlyError if it must wait; any other error
+	// leaves that open.
 	Check(ctx context.Context, zone string, g jobs.Grant, spec jobs.Spec) error
 
 	// Answered returns an error if the answer at a gate of a job, at a step, does not count.

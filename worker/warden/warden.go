@@ -96,7 +96,7 @@ func (d *Doubt) Error() string {
 func (d *Doubt) Unwrap() error { return d.Why }
 
 // Check returns an error unless a job may run as the queue describes it. The error is a *Doubt if
-// the job must not run; any other error leaves that open.
+// the job must not run, a *trust.EarlyError if it must wait; any other error leaves that open.
 func (w *Warden) Check(ctx context.Context, zone string, g jobs.Grant, spec jobs.Spec) error {
 	rules, err := w.rules()
 	if err != nil {
@@ -121,6 +121,9 @@ func (w *Warden) Check(ctx context.Context, zone string, g jobs.Grant, spec jobs
 		why = k.invented(g, spec, d)
 	}
 	ruling := rules.Policy.Judge(k.standing, why, d)
+	if early := new(trust.EarlyError); ruling.Refused() && errors.As(ruling.Why, &early) {
+		return early
+	}
 	if ruling.Refused() || ruling.Doubted() {
 		w.tell(ctx, g.Job, k, ruling)
 	}

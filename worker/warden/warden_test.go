@@ -233,3 +233,15 @@ func BenchmarkCheck(b *testing.B) {
 		}
 	}
 }
+
+// A job that comes before its time waits for it, and nobody is told.
+func TestAnEarlyJobWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, strict)
+	w.now = noon.Add(-time.Hour)
+	early := new(trust.EarlyError)
+	if err := w.Check(t.Context(), "default", grantOf(0), w.spec); !errors.As(err, &early) ||
+		!early.Begins.Equal(noon) || len(w.alerts) != 0 {
+		t.Errorf("%v, %v", err, w.alerts)
+	}
+}
