@@ -141,20 +141,23 @@ func (s *Standing) Covers(d Deed) error {
 	return nil
 }
 
-// Meets says what the signatures of an order lack for a level; nil: nothing.
-func (s *Standing) Meets(l Level) error {
-	want, others := 0, 0
+// counts returns the number of people whom a level wants, and of those who have signed and count
+// for it.
+func (s *Standing) counts(l Level) (want, have int) {
+	if l.Person && l.People == 0 {
+		return 1, len(s.People)
+	}
 	for _, names := range s.People {
 		if !slices.Contains(names, s.Spec.Operator) {
-			others++
+			have++
 		}
 	}
-	switch {
-	case l.People > 0:
-		want = l.People
-	case l.Person:
-		want, others = 1, len(s.People)
-	}
+	return l.People, have
+}
+
+// Meets says what the signatures of an order lack for a level; nil: nothing.
+func (s *Standing) Meets(l Level) error {
+	want, others := s.counts(l)
 	if others >= want {
 		return nil
 	}

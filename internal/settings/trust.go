@@ -11,7 +11,6 @@ import (
 	"muster/internal/serverkey"
 	"muster/internal/sshsig"
 	"muster/trust"
-	"muster/worker/warden"
 )
 
 // Trust says by whose word a node acts.
@@ -29,9 +28,9 @@ const (
 // trustMax bounds each file of the folder.
 const trustMax = 1 << 20 // bytes
 
-// TrustRules returns a function that reads what a node trusts; nil: it believes Redis. As long as
-// the files have not changed, the answer is the same.
-func TrustRules(dir string) func() (*warden.Rules, error) {
+// TrustRules returns a function that reads whom a node or a server trusts; nil: a node believes
+// Redis. As long as the files have not changed, the answer is the same.
+func TrustRules(dir string) func() (*trust.Rules, error) {
 	if dir == "" {
 		return nil
 	}
@@ -57,9 +56,9 @@ func TrustRules(dir string) func() (*warden.Rules, error) {
 		policy  *trust.Policy
 		signers *sshsig.Allowed
 		keys    *serverkey.Keys
-		rules   *warden.Rules
+		rules   *trust.Rules
 	}
-	return func() (*warden.Rules, error) {
+	return func() (*trust.Rules, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		p, e1 := policy.get()
@@ -70,7 +69,7 @@ func TrustRules(dir string) func() (*warden.Rules, error) {
 		}
 		if last.rules == nil || p != last.policy || s != last.signers || k != last.keys {
 			last.policy, last.signers, last.keys = p, s, k
-			last.rules = &warden.Rules{Policy: p, Signers: *s, Keys: *k}
+			last.rules = &trust.Rules{Policy: p, Signers: *s, Keys: *k}
 		}
 		return last.rules, nil
 	}

@@ -6,7 +6,7 @@
 // runbook, values and host must be as they were signed, and the state of a job that has begun has a
 // MAC of the nodes.
 //
-// Floor 3: may import jobs, trust, internal/serverkey, internal/sshsig and what is below.
+// Floor 3: may import jobs, trust and what is below.
 package warden
 
 import (
@@ -20,19 +20,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"muster/internal/serverkey"
-	"muster/internal/sshsig"
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/trust"
 )
-
-// Rules say whom a node trusts. They do not change: after a change of their files there are others.
-type Rules struct {
-	Policy  *trust.Policy
-	Signers sshsig.Allowed
-	Keys    serverkey.Keys // of the nodes, for the state of jobs
-}
 
 // Orders reads what is stored beside a task.
 type Orders interface {
@@ -59,7 +50,7 @@ const (
 // A Warden checks jobs. Its methods may be called by several goroutines.
 type Warden struct {
 	orders Orders
-	rules  func() (*Rules, error)
+	rules  func() (*trust.Rules, error)
 	now    func() time.Time
 	log    hclog.Logger
 
@@ -68,7 +59,8 @@ type Warden struct {
 }
 
 // New returns a warden. rules returns the rules in force; nil: the node trusts whatever Redis says.
-func New(o Orders, rules func() (*Rules, error), now func() time.Time, log hclog.Logger) *Warden {
+func New(o Orders, rules func() (*trust.Rules, error), now func() time.Time,
+	log hclog.Logger) *Warden {
 	return &Warden{orders: o, rules: rules, now: now, log: log}
 }
 
@@ -76,7 +68,7 @@ func New(o Orders, rules func() (*Rules, error), now func() time.Time, log hclog
 type known struct {
 	zone     string
 	id       jobs.TaskID
-	rules    *Rules // under which it was examined
+	rules    *trust.Rules // under which it was examined
 	at       time.Time
 	standing *trust.Standing
 	why      error // nil: the signatures hold
@@ -177,9 +169,7 @@ func (w *Warden) Seal(id jobs.ID, step int, saved string) string {
 }
 
 // signers returns those whose signatures count now.
-func (w *Warden) signers(r *Rules) trust.Signers {
-	return trust.Signers{Allowed: r.Signers, Now: w.now()}
-}
+func (w *Warden) signers(r *trust.Rules) trust.Signers { return r.At(w.now()) }
 
 // away is the error of a question that Redis has not answered.
 type away struct{ error }
@@ -189,7 +179,7 @@ func (a away) Unwrap() error { return a.error }
 func isAway(err error) bool { return errors.As(err, new(away)) }
 
 // task returns what is known of a task. An error says that Redis has not answered.
-func (w *Warden) task(ctx context.Context, zone string, id jobs.TaskID, rules *Rules) (*known,
+func (w *Warden) task(ctx context.Context, zone string, id jobs.TaskID, rules *trust.Rules) (*known,
 	error) {
 	now := w.now()
 	if k := w.find(zone, id); k != nil && k.rules == rules && now.Sub(k.at).Abs() < examineEvery {
