@@ -42,7 +42,8 @@ func newRequests(s *Server, d Deps) requests {
 	r.submits = &intake.Intake{Catalog: s.catalog.Load, Stock: s.stock, Look: s.look,
 		Files:  intake.Files{Blobs: q.Blobs.Store, Max: s.cfg.Blobs.Max},
 		Sealer: d.SecretKeys, Openings: r.openings, Entry: r.entry, Tasks: q.Read.Tasks,
-		Chains: q.Hub.Chains, Advance: advance, Durable: d.Durable, Now: now, Chance: chance}
+		Holding: q.Submit.Submits, Chains: q.Hub.Chains, Advance: advance, Durable: d.Durable,
+		Now: now, Chance: chance}
 	if d.History != nil {
 		r.submits.Past = d.History
 	}

@@ -83,6 +83,9 @@ var verbsOf = map[string]string{
 *GET /v1/tasks/{task}/summaries
 *GET /v1/tasks/{task}/output
 *GET /v1/tasks/{task}/report
+*GET /v1/approvals
+*GET /v1/approvals/{task}
+*DELETE /v1/approvals/{task}
 *GET /v1/jobs/{job}
 *GET /v1/jobs/{job}/output
 *GET /v1/jobs/{job}/course
@@ -152,7 +155,8 @@ POST /v1/freezes/{freeze}/lift
 POST /v1/schedules/{schedule}/pause
 POST /v1/schedules/{schedule}/resume
 POST /v1/schedules/{schedule}/remove`,
-	"approve": `POST /v1/windows/{window}/approve
+	"approve": `*POST /v1/approvals/{task}
+POST /v1/windows/{window}/approve
 POST /v1/approvals/{approval}/withdraw`,
 	"author": `DELETE /v1/blobs/{sum}`,
 	"admin": `PUT /v1/windows
@@ -190,9 +194,8 @@ func askedOf() map[string]asked {
 func TestEveryRouteNeedsARight(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
-	var d document
+	d, all := document{}, askedOf()
 	w.call("GET", "/openapi.json", nil, &d)
-	all := askedOf()
 	for path, methods := range d.Paths {
 		for method := range methods {
 			route := strings.ToUpper(method) + " " + path

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/jobs"
+	"muster/server/approvals"
 	"muster/server/auditlog"
 	"muster/server/books"
 	"muster/server/calendar"
@@ -102,6 +103,7 @@ func (s *Server) register(api huma.API) {
 			Zones: s.queue.Conn, Stock: s.stock, Log: s.log, Whole: whole, Gone: find.Gone,
 			Stands: pauses.All},
 		orders.CancelRoutes{Cancels: s.queue.Submit.Cancels, Log: s.log, Gone: find.Gone},
+		s.approvals(),
 		pauses,
 		orders.RolloutRoutes{Rollouts: o.Rollouts, Tasks: s.queue.Read.Tasks, Log: s.log},
 		orders.GateRoutes{Gates: o.Gates, Keys: s.site.keys, Tasks: s.queue.Read.Tasks,
@@ -137,6 +139,14 @@ func (s *Server) register(api huma.API) {
 	} {
 		one.Routes(api)
 	}
+}
+
+// approvals returns the resource of tasks that wait for signatures.
+func (s *Server) approvals() approvals.Routes {
+	q := s.queue.Submit
+	return approvals.Routes{Holds: q.Submits, Orders: q.Signed, Tasks: s.queue.Read.Tasks,
+		Cancels: q.Cancels, Stock: s.stock, Trust: s.site.trust, Seen: s.site.tasks.Seen,
+		MayBegin: s.mayBegin, Audit: s.audit.Scribe, Log: s.log, Now: s.clock}
 }
 
 // readsOf returns the handles that show tasks and jobs.

@@ -20,6 +20,7 @@ import (
 	"muster/internal/serverkey"
 	"muster/internal/socket"
 	"muster/scripts"
+	"muster/server/approvals"
 	"muster/server/auditlog"
 	"muster/server/calendar"
 	"muster/server/duties"
@@ -32,6 +33,7 @@ import (
 	"muster/server/tasks"
 	"muster/server/tokens"
 	"muster/server/web"
+	"muster/trust"
 )
 
 // Deps has the things that a server works with.
@@ -54,6 +56,9 @@ type Deps struct {
 	// Policy reads who may do what: see rights.Needs; nil: only the user of this process and root
 	// may do anything.
 	Policy func() (*access.Policy, error)
+
+	// Trust reads whose signatures count under orders; nil: the server takes none of people.
+	Trust func() (*trust.Rules, error)
 
 	// Audit has the audit log; without a ledger, for tests, there is none.
 	Audit auditlog.Log
@@ -112,6 +117,7 @@ type tending struct {
 type site struct {
 	tokens   *tokens.Book
 	keys     func() (serverkey.Keys, error) // of the servers
+	trust    func() (*trust.Rules, error)   // nil: nobody has said whose signatures count
 	rights   *rights.Keeper
 	tasks    *rights.Tasks
 	addr     atomic.Pointer[string]
@@ -134,7 +140,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		chronicle: chronicle{history: d.History, audit: d.Audit},
 		meters:    metrics.New(cfg.Version, deniedReasons...), now: time.Now,
 		chance: func() uint16 { return uint16(rand.Uint32()) },
-		site:   site{ready: make(chan struct{}), stopping: make(chan struct{})}}
+		site:   site{ready: make(chan struct{}), stopping: make(chan struct{}), trust: d.Trust}}
 	s.stock = stock.NewStore(stock.Needs{Source: d.Inventory, Publishing: d.Queue.Hub.Inventory,
 		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log, Now: s.clock,
 		Before: s.beforeInventory})
@@ -144,7 +150,8 @@ func New(cfg Config, d Deps) (*Server, error) {
 		Catalog: s.catalog.Load, Now: s.clock}
 	s.streams = &tasks.Streams{Reads: readsOf(d.Queue), Zones: d.Queue.Conn,
 		Until: web.Waiter{Stopping: s.site.stopping}, Now: s.clock}
-	s.site.tasks = rights.NewTasks(rightsOn{d.Queue.Read.Tasks, d.Queue.Read.Jobs}, s.stock.ZoneOf)
+	s.site.tasks = rights.NewTasks(rightsOn{d.Queue.Read.Tasks, d.Queue.Read.Jobs,
+		d.Queue.Submit.Submits}, s.stock.ZoneOf)
 	s.intake = newRequests(s, d)
 	s.tend, s.chainDuty = newTend(s), newChains(s)
 	if d.ServerKeys == nil {
@@ -165,6 +172,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 type rightsOn struct {
 	tasks.Tasks
 	stock.Jobs
+	approvals.Holds
 }
 
 func (s *Server) newRights(policy func() (*access.Policy, error)) (*rights.Keeper, error) {

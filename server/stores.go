@@ -7,6 +7,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/read"
+	"muster/server/approvals"
 	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/duties"
@@ -116,11 +117,14 @@ type Contents struct {
 // Submits puts tasks into the queue.
 type Submits interface {
 	Submit(ctx context.Context, t jobs.Task, hosts map[string][]string, progress func(int)) error
+	PutHeld(ctx context.Context, t jobs.Task, hosts map[string][]string) error
+	approvals.Holds
 }
 
 // SignedOrders keeps the signed orders of tasks.
 type SignedOrders interface {
 	duties.SignedOrders
+	approvals.Orders
 	intake.OrderReader
 }
 

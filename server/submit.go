@@ -28,6 +28,7 @@ const (
 type submitInput struct {
 	web.Asked
 	User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
+	Hold bool   `query:"hold" doc:"the task waits for signatures of people"`
 	Body api.Submit
 
 	schedule string // that a person runs out of its turn; no client can write it
@@ -35,6 +36,7 @@ type submitInput struct {
 
 type submitOutput struct {
 	Status int
+	Order  string `header:"Muster-Order" doc:"hash of the signed order of a new task"`
 	Body   api.Submitted
 }
 
@@ -92,8 +94,8 @@ func (s submitRoutes) refusals(ctx context.Context, b api.Submit, by web.Giver) 
 func (s submitRoutes) accept(ctx context.Context, in *submitInput) (*submitOutput, string, error) {
 	name, proven, err := web.Operator(in.Caller(), in.Body.As, in.User)
 	a, err := s.intake.submits.Submit(ctx, intake.Ask{Body: in.Body, Operator: name, Proven: proven,
-		Wrong: web.Mistakes("body.as", err), Schedule: in.schedule})
-	out := &submitOutput{http.StatusCreated, a.Submitted}
+		Wrong: web.Mistakes("body.as", err), Schedule: in.schedule, Hold: in.Hold})
+	out := &submitOutput{http.StatusCreated, a.Order, a.Submitted}
 	result := resultAccepted
 	if a.Known {
 		result = resultRepeated

@@ -81,6 +81,7 @@ var floors = map[string]int{
 	"server/state":               7,
 	"server/schedules":           6,
 	"server/anchor":              5,
+	"server/approvals":           6,
 	"server/auditlog":            6,
 	"server/scribe":              5,
 	"server/orders":              6,

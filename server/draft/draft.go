@@ -46,6 +46,8 @@ type Draft struct {
 	Frozen  scripts.Frozen  // what it runs
 	Windows *api.WindowPlan // nil: it needs no windows
 	Held    []string        // by freezes: hosts, folded, and why
+	Hold    bool            // it is put and waits for signatures of people
+	Order   string          // the hash of its signed order; empty: it is not put, or nobody signs
 }
 
 // A Setting holds all that a request is resolved with.

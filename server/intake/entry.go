@@ -27,6 +27,9 @@ const idTries = 5
 // Submits puts tasks into the queue.
 type Submits interface {
 	Submit(ctx context.Context, t jobs.Task, hosts map[string][]string, progress func(int)) error
+
+	// PutHeld puts a task that waits for signatures of people.
+	PutHeld(ctx context.Context, t jobs.Task, hosts map[string][]string) error
 }
 
 // Pins keeps stored contents for a task.
@@ -124,7 +127,11 @@ func (e *Entry) PutOnce(ctx context.Context, p *draft.Draft) error {
 	if err != nil {
 		return err
 	}
-	err = e.Submits.Submit(ctx, p.Task, p.Hosts, nil)
+	if p.Order = hash; p.Hold {
+		err = e.Submits.PutHeld(ctx, p.Task, p.Hosts)
+	} else {
+		err = e.Submits.Submit(ctx, p.Task, p.Hosts, nil)
+	}
 	end(resultOf(err))
 	return err
 }

@@ -21,6 +21,11 @@ type Tasks interface {
 	Spec(ctx context.Context, id jobs.TaskID) (jobs.Spec, error)
 }
 
+// Holding knows which tasks wait for signatures.
+type Holding interface {
+	IsHeld(ctx context.Context, id jobs.TaskID) (bool, error)
+}
+
 // Past reads tasks that Redis may have forgotten.
 type Past interface {
 	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
@@ -41,6 +46,7 @@ type Intake struct {
 	Openings *Openings
 	Entry    *Entry
 	Tasks    Tasks
+	Holding  Holding
 	Chains   Chains
 	Advance  func(ctx context.Context, chain jobs.TaskID) error // begins what is next in a chain
 	Past     Past                                               // nil: there is no history
@@ -58,6 +64,9 @@ type Ask struct {
 
 	Schedule string    // of this schedule; empty: of none
 	Tick     jobs.Time // of this tick; zero: a person runs the schedule out of its turn
+
+	// Hold: the task is put and waits for signatures of people.
+	Hold bool
 }
 
 // A stage is one step of a request on its way. Its error ends the way.

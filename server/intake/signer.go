@@ -2,12 +2,12 @@ package intake
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"muster/internal/serverkey"
-	"muster/jobs"
 	"muster/jobs/queue/codec"
 	"muster/server/draft"
 	"muster/trust"
@@ -15,6 +15,21 @@ import (
 
 // A Signer reads the key of servers, with which orders are signed; nil: they are not.
 type Signer func() (serverkey.Keys, error)
+
+// checkHold returns the mistake of a task that cannot wait for signatures.
+func (s Signer) checkHold() error {
+	if s == nil {
+		return errKeyless
+	}
+	keys, err := s()
+	if err == nil && keys.None() {
+		err = errKeyless
+	}
+	return err
+}
+
+var errKeyless = errors.New("this server has no key, so there is no order that people could " +
+	"sign: `muster init` makes the key")
 
 // sign makes the order of a draft, signs it in the name of this server, and puts both beside the
 // task. It returns the hash of the order; empty: there is no key.
@@ -55,7 +70,7 @@ func orderOf(installation string, p draft.Draft, now time.Time) ([]byte, trust.L
 	if err != nil {
 		return nil, nil, err
 	}
-	from, until := validity(p.Task, now)
+	from, until := validity(p, now)
 	return trust.New(trust.Order{Installation: installation, Task: p.Task.ID, NotBefore: from,
 		NotAfter: until, Spec: spec}, p.Picked)
 }
@@ -66,8 +81,10 @@ const slowClock = 24 * time.Hour
 
 // validity returns when a task may begin, as the person said, and the end of its order: the expiry
 // of the last job, or as much as an order can have. Openings may move, and windows stop a job that
-// would begin too early, so they do not count for the beginning.
-func validity(t jobs.Task, now time.Time) (from, until time.Time) {
+// would begin too early, so they do not count for the beginning. The time for signatures comes on
+// top.
+func validity(p draft.Draft, now time.Time) (from, until time.Time) {
+	t := p.Task
 	from, last := now.Add(-slowClock), t.At
 	if at := t.At.Time(); t.At != 0 && at.After(now) {
 		from = at
@@ -80,6 +97,9 @@ func validity(t jobs.Task, now time.Time) (from, until time.Time) {
 		until = at
 	}
 	until = until.Add(t.Spec.Expire)
+	if p.Hold {
+		until = until.Add(PartsKept)
+	}
 	if most := from.Add(trust.Validity); until.After(most) {
 		until = most
 	}

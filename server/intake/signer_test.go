@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/server/draft"
 	"muster/trust"
 )
 
@@ -26,7 +27,7 @@ func TestTheTimeOfAnOrder(t *testing.T) {
 			trust.Validity - slowClock},
 	} {
 		x.task.Spec.Expire = 8 * time.Hour
-		from, until := validity(x.task, now)
+		from, until := validity(draft.Draft{Task: x.task}, now)
 		if from.Sub(now) != x.from || until.Sub(now) != x.until {
 			t.Errorf("%s: from %s to %s", x.name, from.Sub(now), until.Sub(now))
 		}

@@ -27,6 +27,7 @@ type Answer struct {
 	Known     bool        // the task was there before
 	Chain     *jobs.Chain // the chain that it would begin, of a dry run
 	Follows   jobs.TaskID // the chain that it has begun
+	Order     string      // the hash of the signed order of a new task; empty: there is none
 }
 
 // A submission is a submit on its way through the stages.
@@ -47,6 +48,7 @@ func (in *Intake) Submit(ctx context.Context, a Ask) (Answer, error) {
 	s := &submission{in: in, ask: a, wrong: a.Wrong, catalog: in.Catalog()}
 	err := through(ctx,
 		s.checkID,
+		s.checkHold,
 		s.answerIfKnown,
 		s.keepFiles,
 		s.lookAtHosts,
@@ -68,6 +70,20 @@ func (s *submission) checkID(context.Context) error {
 		_, err := jobs.ParseTaskID(s.ask.Body.ID)
 		s.wrong = append(s.wrong, fault.Each("body.id", err)...)
 	}
+	return nil
+}
+
+// checkHold refuses work that cannot wait for signatures of people.
+func (s *submission) checkHold(context.Context) error {
+	if !s.ask.Hold || s.ask.Body.DryRun {
+		return nil
+	}
+	err := s.in.Entry.Signer.checkHold()
+	if err == nil && draft.Chained(s.ask.Body) {
+		err = errors.New("the tasks of a chain cannot wait for signatures: leave out staged and " +
+			"roll_back, or do not hold it")
+	}
+	s.wrong = append(s.wrong, fault.Each("query.hold", err)...)
 	return nil
 }
 
@@ -105,6 +121,16 @@ func (s *submission) answerIfKnown(ctx context.Context) error {
 		return neverComes(t.Task)
 	}
 	if t.State != jobs.TaskSubmitting {
+		return s.repeat(t)
+	}
+	held, err := s.in.Holding.IsHeld(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case held && !s.ask.Hold:
+		return conflict(id, "it waits for signatures, which `muster approvals show "+string(id)+
+			"` shows")
+	case held:
 		return s.repeat(t)
 	}
 	if now := s.in.Stock.Now(); now == nil || now.Version != t.Inventory {
@@ -219,6 +245,7 @@ func (s *submission) beginChain(ctx context.Context) error {
 }
 
 func (s *submission) put(ctx context.Context) error {
+	s.draft.Hold = s.ask.Hold
 	if err := s.in.Entry.Put(ctx, &s.draft); err != nil {
 		return err
 	}
@@ -228,7 +255,7 @@ func (s *submission) put(ctx context.Context) error {
 // accepted answers with the task as it is in the queue. It is accepted, whatever becomes of this
 // look at it.
 func (s *submission) accepted(ctx context.Context) error {
-	s.answer.Submitted = s.draft.Answer(s.in.Durable)
+	s.answer.Submitted, s.answer.Order = s.draft.Answer(s.in.Durable), s.draft.Order
 	if t, err := s.in.Tasks.Task(ctx, s.draft.Task.ID); err == nil {
 		s.answer.Submitted.TaskInfo = t
 	}

@@ -51,6 +51,10 @@ var needs = map[string]need{
 	"POST /v1/tasks/{task}/rollout/next": {access.Order, task},
 	"POST /v1/tasks/{task}/gates/open":   {access.Order, task},
 	"POST /v1/tasks/{task}/gates/refuse": {access.Order, task},
+	"GET /v1/approvals":                  {access.See, anywhere},
+	"GET /v1/approvals/{task}":           {access.See, task},
+	"POST /v1/approvals/{task}":          {access.Approve, task},
+	"DELETE /v1/approvals/{task}":        {access.See, task}, // others than its operator: approve
 	"GET /v1/jobs/{job}":                 {access.See, job},
 	"GET /v1/jobs/{job}/output":          {access.See, job},
 	"GET /v1/jobs/{job}/course":          {access.See, job},

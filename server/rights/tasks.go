@@ -15,6 +15,8 @@ type Reader interface {
 	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	EachJob(ctx context.Context, id jobs.TaskID, from, most int,
 		f func([]jobs.JobInfo) error) error
+	// IsHeld reports whether a task waits for signatures: then all its hosts were put.
+	IsHeld(ctx context.Context, id jobs.TaskID) (bool, error)
 }
 
 // Tasks knows the runbook and the hosts of tasks, which never change once a task is whole.
@@ -70,8 +72,14 @@ func (t *Tasks) find(ctx context.Context, id jobs.TaskID) (known, error) {
 	if err != nil {
 		return known{}, err
 	}
+	put := info.State != jobs.TaskSubmitting
+	if !put {
+		if put, err = t.read.IsHeld(ctx, id); err != nil {
+			return known{}, err
+		}
+	}
 	// Each zone's part expires by itself, and then the total is of the others alone.
-	k.whole = len(k.hosts) == info.Total && info.State != jobs.TaskSubmitting &&
+	k.whole = len(k.hosts) == info.Total && put &&
 		!slices.ContainsFunc(info.Zones, func(zone string) bool { return !zones[zone] })
 	if k.whole {
 		t.keep(id, k)

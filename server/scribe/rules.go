@@ -27,6 +27,8 @@ const (
 var rules = map[string]rule{
 	"POST /v1/tasks":              {"task.submit", "task/{body.id}", planned},
 	"POST /v1/tasks/{task}/retry": {"task.retry", "task/{task}", planned},
+	"POST /v1/approvals/{task}":   {"approval.give", "task/{task}", gives},
+	"DELETE /v1/approvals/{task}": {"approval.refuse", "task/{task}", planned},
 	"POST /v1/jobs/{job}/ask":     {"job.ask", "job/{job}", gives},
 	"POST /v1/plan":               {"", "", asks},
 

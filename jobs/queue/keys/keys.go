@@ -109,6 +109,8 @@ var HubKeys = []Key{
 			"operator and reason"},
 	{"commits", "set", "Submit, Tend",
 		"tasks whose commit has begun and is not done in all zones"},
+	{"signing", "zset", "PutHeld, CommitHeld, DropHeld",
+		"tasks that wait for signatures of people, by the µs of their submit; for a day"},
 	{"inventory", "hash", "Publish",
 		"version, number of hosts and time of the published inventory"},
 	{"windows", "hash", "SetTimetable, SetMovedFor, PutExcerpts, SayZones, RestoreAgreed",

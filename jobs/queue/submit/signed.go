@@ -51,30 +51,39 @@ func (q *Signed) Order(ctx context.Context, id jobs.TaskID) (order []byte, signa
 		return nil, nil, err
 	}
 	for _, zone := range zones {
-		v, err := q.c.Redis().HMGet(ctx, keys.Zone(zone, "task:", string(id)), codec.FieldOrder,
-			codec.FieldSignatures).Result()
+		o, err := readOrder(ctx, q.c.Redis(), keys.Zone(zone, "task:", string(id)), id)
 		if err != nil {
 			return nil, nil, q.c.Say("order", err)
 		}
-		if v[0] != nil && json.Unmarshal([]byte(codec.TextOf(v, 1)), &signatures) == nil {
-			return []byte(codec.TextOf(v, 0)), signatures, nil
+		if o != nil {
+			return o.Bytes, o.Signatures, nil
 		}
 	}
 	return nil, nil, nil
 }
 
+// readOrder reads the order of a task at the key of a zone's part. It returns nil if there is none,
+// or if nobody can read its signatures: then they prove nothing.
+func readOrder(ctx context.Context, from hashReader, key string, id jobs.TaskID) (*Order, error) {
+	v, err := from.HMGet(ctx, key, codec.FieldOrder, codec.FieldSignatures).Result()
+	if err != nil || v[0] == nil || v[1] == nil {
+		return nil, err
+	}
+	o := &Order{Task: id, Bytes: []byte(codec.TextOf(v, 0))}
+	if json.Unmarshal([]byte(codec.TextOf(v, 1)), &o.Signatures) != nil {
+		return nil, nil
+	}
+	return o, nil
+}
+
 func (q *Signed) orderOf(ctx context.Context, zone string, id jobs.TaskID,
 	do func(Order) (*Order, error)) error {
 	key := keys.Zone(zone, "task:", string(id))
-	v, err := q.c.Redis().HMGet(ctx, key, codec.FieldOrder, codec.FieldSignatures).Result()
-	if err != nil || v[0] == nil || v[1] == nil {
+	o, err := readOrder(ctx, q.c.Redis(), key, id)
+	if err != nil || o == nil {
 		return q.c.Say("orders", err)
 	}
-	o := Order{Task: id, Bytes: []byte(codec.TextOf(v, 0))}
-	if json.Unmarshal([]byte(codec.TextOf(v, 1)), &o.Signatures) != nil {
-		return nil // a text that nobody can read proves nothing
-	}
-	other, err := do(o)
+	other, err := do(*o)
 	if err != nil || other == nil {
 		return err
 	}

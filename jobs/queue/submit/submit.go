@@ -43,7 +43,15 @@ const (
 // ErrRetried.
 func (q *Submits) Submit(ctx context.Context, t jobs.Task, hosts map[string][]string,
 	progress func(int)) error {
-	zones := slices.Sorted(maps.Keys(hosts))
+	if err := q.put(ctx, t, hosts, progress); err != nil {
+		return err
+	}
+	return q.commitWhole(ctx, t, slices.Sorted(maps.Keys(hosts)))
+}
+
+// put puts a task with all its hosts. No job of it runs yet.
+func (q *Submits) put(ctx context.Context, t jobs.Task, hosts map[string][]string,
+	progress func(int)) error {
 	if err := checkTask(t, hosts); err != nil {
 		return err
 	}
@@ -54,6 +62,11 @@ func (q *Submits) Submit(ctx context.Context, t jobs.Task, hosts map[string][]st
 	if err := put(ctx, t, hosts, progress); err != nil {
 		return fmt.Errorf("submit task %s: %w", t.ID, err)
 	}
+	return nil
+}
+
+// commitWhole commits a task that was put, in all its zones, and ends what it supersedes.
+func (q *Submits) commitWhole(ctx context.Context, t jobs.Task, zones []string) error {
 	if err := q.commitAll(ctx, t.ID, zones); err != nil {
 		return fmt.Errorf("submit task %s: %w", t.ID, err)
 	}

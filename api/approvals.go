@@ -1,0 +1,72 @@
+package api
+
+import "muster/jobs"
+
+// HeaderOrder is the header with the hash of the signed order in the answer to a new submit.
+const HeaderOrder = "Muster-Order"
+
+// HeldTask describes a task that waits for signatures of people.
+type HeldTask struct {
+	Task     jobs.TaskID `json:"task"`
+	Runbook  string      `json:"runbook"`
+	Operator string      `json:"operator"`
+	Reason   string      `json:"reason,omitempty"`
+	Hosts    int         `json:"hosts"` // how many
+	Hash     string      `json:"hash"`  // of the order: what people sign
+	Since    jobs.Time   `json:"since"`
+	Until    jobs.Time   `json:"until"` // when it expires
+	// Signed has a name of each person whose signature counts. It is empty on a server that has no
+	// folder trust.
+	Signed []string `json:"signed"`
+}
+
+// HeldList is the answer of GET /v1/approvals, the newest first.
+type HeldList struct {
+	Approvals []HeldTask `json:"approvals"`
+}
+
+// HeldDetail is the answer of GET /v1/approvals/{task}.
+type HeldDetail struct {
+	HeldTask
+	On        string         `json:"on"`
+	Ran       *jobs.Ran      `json:"ran"` // the runbook and its arguments; secrets are sealed
+	NotBefore jobs.Time      `json:"not_before"`
+	NotAfter  jobs.Time      `json:"not_after"`
+	Zones     []HeldZone     `json:"zones"`
+	Customers []HeldCustomer `json:"customers"` // the hosts, by customer
+	Order     []byte         `json:"order"`     // its bytes, in base64
+	// Missing is the number of people who must still sign; null on a server that has no folder trust.
+	Missing *int `json:"missing"`
+}
+
+// HeldZone is the part of a held task in a zone.
+type HeldZone struct {
+	Zone  string `json:"zone"`
+	Hosts int    `json:"hosts"`
+	// Shares have the names of the hosts and the hashes of their records; the order has the hash of
+	// each share.
+	Shares []string `json:"shares"`
+}
+
+// HeldCustomer has the hosts of one customer; the name is empty for those of none.
+type HeldCustomer struct {
+	Customer string `json:"customer"`
+	Count    int    `json:"count"`
+	Hosts    string `json:"hosts"` // folded
+}
+
+// EndorseRequest is the body of POST /v1/approvals/{task}.
+type EndorseRequest struct {
+	Hash      string `json:"hash"`      // of the order that was signed
+	Signature string `json:"signature"` // as `ssh-keygen -Y sign -n muster-order` makes it
+	As        string `json:"as,omitempty"`
+}
+
+// Endorsed is the answer of POST /v1/approvals/{task}.
+type Endorsed struct {
+	Task      jobs.TaskID `json:"task"`
+	Hash      string      `json:"hash"`
+	Signed    []string    `json:"signed"`
+	Missing   int         `json:"missing"`   // people who must still sign
+	Committed bool        `json:"committed"` // the task runs
+}
