@@ -75,6 +75,7 @@ func (f *RunFlags) Add(c *cobra.Command) {
 	fl.BoolVar(&f.watch.detach, "detach", false, "print the task and do not follow it")
 	fl.BoolVar(&f.dry, "dry-run", false, "show what would be done and do nothing")
 	f.rollout.add(c)
+	f.watch.held.add(c)
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")
 }
 
@@ -93,8 +94,11 @@ type RunFlags struct {
 	timed              api.Timed
 }
 
-// watchFlags say how long to wait for the end.
-type watchFlags struct{ wait, detach bool }
+// watchFlags say how long to wait for the end, and whether the task waits for signatures before.
+type watchFlags struct {
+	wait, detach bool
+	held         heldFlags
+}
 
 // onlyFlags ask for dry runs on the hosts.
 type onlyFlags struct{ check, diff bool }

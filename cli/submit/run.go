@@ -2,9 +2,13 @@ package submit
 
 import (
 	"context"
+	"net/http"
+	"net/url"
 	"time"
 
+	"muster/api"
 	"muster/cli"
+	"muster/cli/approvals"
 	"muster/cli/watch"
 	"muster/jobs"
 )
@@ -15,6 +19,12 @@ func Run(ctx context.Context, s *cli.Session, f RunFlags, runbook string) error 
 	defer end()
 	if err != nil {
 		return err
+	}
+	var signer approvals.Signer
+	if f.watch.held.sign {
+		if signer, err = approvals.NewSigner(""); err != nil {
+			return cli.Exit(cli.ExitUsage, err)
+		}
 	}
 	ask := KeyholeOf(s.Screen)
 	if f.dry {
@@ -35,12 +45,36 @@ func Run(ctx context.Context, s *cli.Session, f RunFlags, runbook string) error 
 	if b.ID == "" && !b.DryRun {
 		b.ID = string(jobs.NewTaskID(s.Now(), cli.Chance()))
 	}
-	t, err := s.Client.Submit(ctx, b, func(error, time.Duration) {
-		s.Say("no answer, trying again")
-	})
+	t, err := f.handIn(ctx, s, b)
 	if err != nil {
 		return SubmitEnding(ctx, b, err)
 	}
+	if f.watch.held.any() {
+		if runs, err := f.watch.held.wait(ctx, s, signer, asked{b, t}); err != nil || !runs {
+			return err
+		}
+		if t.TaskInfo, err = s.Client.Task(ctx, t.Task, 0, 0); err != nil {
+			return err
+		}
+	}
+	return f.follow(ctx, s, b, t)
+}
+
+// handIn sends a submit, and again if there was no answer.
+func (f RunFlags) handIn(ctx context.Context, s *cli.Session, b api.Submit) (api.Submitted,
+	error) {
+	again := func(error, time.Duration) { s.Say("no answer, trying again") }
+	if !f.watch.held.any() {
+		return s.Client.Submit(ctx, b, again)
+	}
+	return cli.HandIn[api.Submitted](ctx, s.Client, jobs.TaskID(b.ID), cli.Call{
+		Method: http.MethodPost, Path: "/v1/tasks", Query: url.Values{"hold": {"true"}}, Body: b,
+		Bound: cli.SubmitTimeout}, again)
+}
+
+// follow shows a task that was accepted, and follows it unless told otherwise.
+func (f RunFlags) follow(ctx context.Context, s *cli.Session, b api.Submit,
+	t api.Submitted) error {
 	switch {
 	case b.DryRun:
 		return ShowPlan(s.Screen, t)

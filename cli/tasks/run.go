@@ -44,7 +44,8 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task continues).`
   muster run exec --on 'role=fw' --arg cmd='reload' --supersedes rules/acme
   muster run exec --on 'role=fw' --arg cmd='reload' --max-failed 2% --breaker 3/10m
   muster run reload --on 'role=fw' --max-failed 5 --waves 1,10%,50%,100% --soak 5m
-  muster run firewall --on all --arg-file ruleset=a.nft --staged --roll-back`,
+  muster run firewall --on all --arg-file ruleset=a.nft --staged --roll-back
+  muster run firewall --on all --arg-file ruleset=a.nft --hold`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: complete.RunbookAndHosts,
 	}

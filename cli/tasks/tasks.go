@@ -9,6 +9,7 @@ import (
 
 	"muster/api"
 	"muster/cli"
+	"muster/cli/approvals"
 	"muster/cli/complete"
 	"muster/cli/watch"
 	"muster/jobs"
@@ -111,6 +112,9 @@ func showTask(ctx context.Context, s *cli.Session, id jobs.TaskID) error {
 	told := slices.ContainsFunc(sum.Waits, func(l jobs.Lack) bool { return l.Order })
 	if t.State != jobs.TaskEnded && !told {
 		watch.Stands(ctx, s, id)
+	}
+	if t.State == jobs.TaskSubmitting {
+		approvals.Say(ctx, s, id)
 	}
 	return s.Write(cli.Details(append(watch.RanPairs(t.Runbook, t.Ran),
 		[2]string{"on", cli.Cell(t.On)},

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"muster/cli/approvals"
 	"muster/cli/audits"
 	"muster/cli/books"
 	"muster/cli/hosts"
@@ -18,7 +19,7 @@ func clientCommands() []*cobra.Command {
 	work := []*cobra.Command{tasks.NewRun(), tasks.NewExec(), ops.NewPlan(), tasks.NewWait(),
 		orders.NewRetry(), orders.NewCancel(),
 		orders.NewPause(), orders.NewResume(), orders.NewHalt(), orders.NewRollout(), orders.NewGate(),
-		times.NewSchedules(), hosts.NewSSH()}
+		approvals.New(), times.NewSchedules(), hosts.NewSSH()}
 	look := []*cobra.Command{tasks.NewTasks(), tasks.NewTask(), tasks.NewJobs(), tasks.NewJob(),
 		tasks.NewLogs(), tasks.NewEvents(),
 		hosts.NewHosts(), ops.NewNodes(), ops.NewQueue(), hosts.NewGroup(), hosts.NewLimits(),

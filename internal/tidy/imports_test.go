@@ -99,6 +99,7 @@ var floors = map[string]int{
 	"internal/settings":          9,
 	"internal/rehearse":          6,
 	"cli":                        3,
+	"cli/approvals":              4,
 	"cli/audits":                 6,
 	"cli/rights":                 11,
 	"cli/watch":                  4,
