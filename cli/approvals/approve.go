@@ -78,6 +78,11 @@ func consents(in io.Reader, out io.Writer) error {
 		return cli.Exit(cli.ExitUsage, errors.New("there is no terminal to ask at: give --yes to sign "+
 			"without a question; nothing was signed"))
 	}
+	return answered(in, out)
+}
+
+// answered asks the question, and accepts only a yes.
+func answered(in io.Reader, out io.Writer) error {
 	fmt.Fprint(out, "Sign this order? [y/N] ")
 	line, err := bufio.NewReader(io.LimitReader(in, 100)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -79,6 +79,22 @@ func TestAPlanIsThatOfTheBytes(t *testing.T) {
 	}
 }
 
+// Only a yes signs.
+func TestOnlyAYesSigns(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{"y\n": true, " YES\n": true, "yes": true, "\n": false, "": false,
+		"n\n": false, "yy\n": false} {
+		var asked strings.Builder
+		if err := answered(strings.NewReader(text), &asked); (err == nil) != want ||
+			!strings.Contains(asked.String(), "[y/N]") {
+			t.Errorf("%q: %v after %q", text, err, asked.String())
+		}
+	}
+	if err := consents(strings.NewReader("y\n"), os.Stderr); err == nil || !strings.Contains(err.Error(), "--yes") {
+		t.Errorf("without a terminal: %v", err)
+	}
+}
+
 // The first usual key that is there signs.
 func TestTheFirstUsualKeySigns(t *testing.T) {
 	t.Parallel()
