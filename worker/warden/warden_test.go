@@ -49,7 +49,7 @@ func (s *shelf) Alert(_ context.Context, _ string, a jobs.Alert) error {
 // world is a warden with a signed task for the hosts fw0 to fw9.
 type world struct {
 	shelf
-	rules *Rules
+	rules *trust.Rules
 	fail  error // of reading the rules
 	now   time.Time
 	spec  jobs.Spec
@@ -93,8 +93,8 @@ func newWorld(t testing.TB, policy string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.rules = &Rules{Policy: p, Signers: by.Allowed, Keys: key(2)}
-	w.Warden = New(&w.shelf, func() (*Rules, error) { return w.rules, w.fail },
+	w.rules = &trust.Rules{Policy: p, Signers: by.Allowed, Keys: key(2)}
+	w.Warden = New(&w.shelf, func() (*trust.Rules, error) { return w.rules, w.fail },
 		func() time.Time { return w.now }, hclog.NewNullLogger())
 	return w
 }
