@@ -107,8 +107,13 @@ func (p plan) text() string {
 
 // begins says when jobs may begin.
 func (p plan) begins() string {
-	words := fmt.Sprintf("from %s to %s", cli.Moment(jobs.Time{Time: p.order.NotBefore}),
-		cli.Moment(jobs.Time{Time: p.order.NotAfter}))
+	words := "from"
+	if p.order.NotBefore.After(p.spec.Created.Time()) { // else the order allows for slow clocks
+		words += " " + cli.Moment(jobs.Time{Time: p.order.NotBefore})
+	} else {
+		words += " the last signature"
+	}
+	words += " to " + cli.Moment(jobs.Time{Time: p.order.NotAfter})
 	if p.spec.Window {
 		words += ", in approved windows of the hosts only"
 	}
