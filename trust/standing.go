@@ -128,8 +128,9 @@ func (s *Standing) Covers(d Deed) error {
 		return fmt.Errorf("the queue has the host as %q in zone %q", fleet.Word(d.Host.Name),
 			fleet.Word(d.Host.Zone))
 	case d.Record != record:
-		return fmt.Errorf("host %s is not as it was signed: its address, its keys, the way to it or "+
-			"its labels have changed", d.Job.Host())
+		return fmt.Errorf("host %s is not as it was signed: somebody has changed its address, its keys, "+
+			"the way to it or its labels in Redis; have a server read its inventory again (HUP), and "+
+			"submit anew", d.Job.Host())
 	case d.Asks:
 		return nil
 	case d.Now.Before(o.NotBefore.Add(-skew)):

@@ -19,6 +19,7 @@ import (
 	"muster/internal/files"
 	"muster/internal/local"
 	"muster/internal/serverkey"
+	"muster/trust"
 )
 
 func newInit() *cobra.Command {
@@ -42,9 +43,12 @@ the servers; and node.key, by which nodes know the state of jobs as their own. C
 folder to every node. If the key of servers was there already, the policy only warns:
 write require in place of warn when muster events shows no order-doubted any more.
 
-To change the key, make one in another file, and put its line into the file of every
-server, below the old one; when all servers have both, put it above the old one. Take the
-old line out when all that it made may end: tokens that were made with it end then.
+To change the key, make one in another file, in a folder of its own. First add the line
+of the servers that init prints to allowed_signers of every node. Then put the new key
+into the file of every server, below the old one; when all servers have both, put it
+above the old one. Take the old key out when all that it made may end: tokens that were
+made with it end then, schedules must be applied again, and tasks of then cannot be
+retried.
 
 Exit codes: 0 the key is there, 2 it is not.`,
 		Example: `  muster init && muster up
@@ -117,14 +121,18 @@ func (m made) say(w io.Writer, named bool) {
 			m.Installation)
 	}
 	if m.Trust.Made {
-		fmt.Fprintf(w, "%s written: nodes run only what servers of this installation have signed "+
-			"(mode %s)\ncopy the folder to every node; a node that runs knows it after a restart\n",
-			m.Trust.Dir, m.Trust.Mode)
+		words := "nodes run only what servers of this installation have signed"
+		if m.Trust.Mode != string(trust.Require) {
+			words = "nodes run everything, and warn of work that no server of this installation has signed"
+		}
+		fmt.Fprintf(w, "%s written: %s (mode %s)\ncopy the folder to every node; until its restart a "+
+			"node that runs believes Redis\n", m.Trust.Dir, words, m.Trust.Mode)
 	}
 	if named && m.Made {
 		fmt.Fprintf(w, "name both in the configuration: server: {key: %s} and trust: {dir: %s}\n", m.File,
 			m.Trust.Dir)
 	}
+	fmt.Fprintf(w, "the line of the servers in allowed_signers of the nodes:\n%s\n", m.Trust.Signer)
 	fmt.Fprintf(w, "the public key of the audit log, for those who examine it:\n")
 }
 

@@ -3,8 +3,10 @@ package main
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"muster/internal/serverkey"
 	"muster/internal/settings"
@@ -35,13 +37,24 @@ func (o initFlags) makeTrust(m *made) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+	there, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(there, func(e os.DirEntry) bool { return e.Name() == name })
+	}
+	if len(there) > 0 && !has(settings.TrustNodeKey) {
+		return fmt.Errorf("%s has no %s, which all nodes share: copy it from one of them; if no node "+
+			"has it any more, remove the folder, call init again, and copy the new one to all nodes", dir,
+			settings.TrustNodeKey)
+	}
 	mode := trust.Require
-	if !m.Made { // there may be tasks that nobody has signed
+	if !m.Made && len(there) == 0 { // there may be tasks that nobody has signed
 		mode = trust.Warn
 	}
 	var raw [serverkey.Size]byte
 	rand.Read(raw[:]) // never fails
-	// The policy comes last: while it is missing, a node asks for nothing.
 	key, signers := nodeKeyFile(m.Installation, raw), signersFile(m.Trust.Signer)
 	err = errors.Join(createNew(filepath.Join(dir, settings.TrustNodeKey), key, 0o400, owner),
 		createNew(filepath.Join(dir, settings.TrustSigners), signers, 0o644, -1))

@@ -191,7 +191,22 @@ func (b binary) master(s settings.Settings, q *queue.Conn, log hclog.Logger) (*m
 		return nil, err
 	}
 	c.Kept, c.Try, c.Exec = b.kept, b.try, b.exec
+	sayTrust(s.Keys.Trust.Dir, log)
 	return master.New(c, work.NewWork(q), hub.NewNodes(q), log)
+}
+
+// sayTrust logs by whose word the node acts.
+func sayTrust(dir string, log hclog.Logger) {
+	rules := settings.TrustRules(dir)
+	if rules == nil {
+		log.Warn("this node believes Redis: it has no folder trust, so whoever can write there can run " +
+			"commands on its hosts; `muster init` makes the folder on a server")
+		return
+	}
+	if r, err := rules(); err == nil {
+		log.Info("trust: a policy is in force", "dir", dir, "rules", len(r.Policy.Rules()), "signers",
+			r.Signers.Len())
+	}
 }
 
 // obey passes a signal on to a master. asked says whether the master was asked to drain before: a

@@ -75,14 +75,9 @@ func TrustRules(dir string) func() (*trust.Rules, error) {
 	}
 }
 
-// usualTrust returns the usual folder, or nothing if it has no policy.
-func usualTrust(m local.Machine) string {
-	dir := m.TrustDir()
-	if dir == "" || present(filepath.Join(dir, TrustPolicy)) == "" {
-		return ""
-	}
-	return dir
-}
+// usualTrust returns the usual folder, or nothing if it is not there. A folder without a policy is
+// there: whoever removes the file must not have a node believe Redis.
+func usualTrust(m local.Machine) string { return present(m.TrustDir()) }
 
 // validate reads the files once: what is wrong with them is better known at the start.
 func (t Trust) validate() error {
@@ -92,8 +87,8 @@ func (t Trust) validate() error {
 	}
 	_, err := rules()
 	if err != nil {
-		err = fmt.Errorf("%w\n%s must have %s, %s and %s: `muster init` makes them on the first "+
-			"server, and nodes get copies", err, t.Dir, TrustPolicy, TrustSigners, TrustNodeKey)
+		err = fmt.Errorf("%w\n%s must have %s, %s and %s, as the other nodes have them: copy what is "+
+			"missing from one of those", err, t.Dir, TrustPolicy, TrustSigners, TrustNodeKey)
 	}
 	return err
 }

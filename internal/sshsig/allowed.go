@@ -176,8 +176,8 @@ func (a Allowed) Principals(key ssh.PublicKey, namespace string, at time.Time) (
 	case len(names) > 0:
 		return names, nil
 	case len(against) == 0:
-		return nil, fmt.Errorf("the key %s is in no line of the allowed signers: sign with one that is, "+
-			"or add a line with its owner's name before it", ssh.FingerprintSHA256(key))
+		return nil, fmt.Errorf("the key %s is in no line of the allowed signers",
+			ssh.FingerprintSHA256(key))
 	}
 	return nil, fmt.Errorf("the key %s is no allowed signer here: %s", ssh.FingerprintSHA256(key),
 		strings.Join(against, "; "))

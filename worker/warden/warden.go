@@ -128,7 +128,8 @@ func (w *Warden) Check(ctx context.Context, zone string, g jobs.Grant, spec jobs
 // invented returns an error if the queue says of a job what nobody has signed.
 func (k *known) invented(g jobs.Grant, spec jobs.Spec, d trust.Deed) error {
 	if !reflect.DeepEqual(spec, k.standing.Spec) {
-		return errors.New("the queue has another runbook, other values or other terms than were signed")
+		return errors.New("the queue has another runbook, other values or other terms than were " +
+			"signed: somebody has changed the task in Redis; submit it anew")
 	}
 	if d.Asks {
 		return nil
