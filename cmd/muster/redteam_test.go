@@ -417,6 +417,9 @@ func TestNoServerSignsWhatAWriterToRedisInvented(t *testing.T) {
 	a.Replace(schedules, "daily", "ordered", "invented")
 	h.refuses("what Redis has of schedule daily is not believed", "schedules", "run", "daily")
 	h.refuses("is not believed", "schedules", "pause", "daily", "--reason", "x")
+	if out, _ := h.muster("schedules", "show", "daily"); !strings.Contains(out, "is not believed") {
+		t.Errorf("schedules show: %s", out)
+	}
 	if out, code := h.muster("schedules", "apply", h.file("s.yaml")); code != 0 {
 		t.Fatalf("schedules apply: exit %d: %s", code, out)
 	}

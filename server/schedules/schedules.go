@@ -184,6 +184,9 @@ func scheduleInfo(q hub.Schedule, now time.Time) api.ScheduleInfo {
 	if i.Ticks.Pending == nil {
 		i.Ticks.Pending = []jobs.Time{}
 	}
+	if d := q.Doubt(); d != nil { // it makes no tasks until it is applied anew
+		i.Paused = "what Redis has of it is not believed: " + d.Error()
+	}
 	return i
 }
 
