@@ -23,7 +23,7 @@ func keyOf(n byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-1), n))
 }
 
-// trusting returns whom a server trusts: itself, and the approvers of both customers and of acme.
+// trusting returns whom a server trusts: itself and some people.
 func trusting(t *testing.T, policy string) func() (*trust.Rules, error) {
 	t.Helper()
 	keys, err := keyed(1)()
@@ -33,7 +33,7 @@ func trusting(t *testing.T, policy string) func() (*trust.Rules, error) {
 	var lines strings.Builder
 	own, err := sshsig.KeyText(keys.Publics(serverkey.Orders)[0])
 	lines.WriteString(trust.SignerLine(keys.Installation(), own) + "\n")
-	for n, name := range []string{"approver", "approver-acme", "admin"} {
+	for n, name := range []string{"approver", "approver-acme", "admin", "operator-acme"} {
 		key, wrong := sshsig.KeyText(keyOf(byte(n)).Public().(ed25519.PublicKey))
 		if wrong != nil {
 			t.Fatal(wrong)
@@ -129,6 +129,30 @@ func TestAHeldTaskIsSeenAndSignedByRight(t *testing.T) {
 		if status, text := w.endorse(x.user, x.key, x.task); status != x.status || !strings.Contains(text, x.words) {
 			t.Errorf("%s signs %s: %d, want %d and %q: %s", x.user, x.task.On, status, x.status, x.words, text)
 		}
+	}
+}
+
+// An operator signs a task of their own, and none of somebody else.
+func TestAnOperatorSignsTheOwnTask(t *testing.T) {
+	t.Parallel()
+	policy := policyOf(t, rolesPolicy())
+	rules := trusting(t, "rules: [{level: person, mode: require}]")
+	w := crowd{start(t, setup{inventory: fixed(twoCustomers()), more: func(d *server.Deps) {
+		d.Policy, d.Trust = policy, rules
+	}}), map[string]string{}}
+	var own api.Submitted
+	res, text := w.raw("POST", "/v1/tasks?hold=true", run("fw-a[1,2]"), w.bearer("operator-acme"))
+	if err := json.Unmarshal(text, &own); err != nil {
+		t.Fatalf("%s: %v: %s", res.Status, err, text)
+	}
+	var d api.HeldDetail
+	w.call("GET", "/v1/approvals/"+string(own.Task), nil, &d)
+	others := w.hold("fw-a1")
+	if status, text := w.endorse("operator-acme", 3, others); status != 403 || !strings.Contains(text, "may not approve") {
+		t.Errorf("the task of somebody else: %d: %s", status, text)
+	}
+	if status, text := w.endorse("operator-acme", 3, d); status != 200 || !strings.Contains(text, `"committed":true`) {
+		t.Errorf("the own task: %d: %s", status, text)
 	}
 }
 

@@ -85,6 +85,7 @@ var verbsOf = map[string]string{
 *GET /v1/tasks/{task}/report
 *GET /v1/approvals
 *GET /v1/approvals/{task}
+*POST /v1/approvals/{task}
 *DELETE /v1/approvals/{task}
 *GET /v1/jobs/{job}
 *GET /v1/jobs/{job}/output
@@ -155,8 +156,7 @@ POST /v1/freezes/{freeze}/lift
 POST /v1/schedules/{schedule}/pause
 POST /v1/schedules/{schedule}/resume
 POST /v1/schedules/{schedule}/remove`,
-	"approve": `*POST /v1/approvals/{task}
-POST /v1/windows/{window}/approve
+	"approve": `POST /v1/windows/{window}/approve
 POST /v1/approvals/{approval}/withdraw`,
 	"author": `DELETE /v1/blobs/{sum}`,
 	"admin": `PUT /v1/windows

@@ -156,6 +156,9 @@ func (s Routes) approve(ctx context.Context, in *approveInput) (*approveOutput, 
 	if err != nil {
 		return nil, err
 	}
+	if err := s.mayApprove(ctx, h, name); err != nil {
+		return nil, err
+	}
 	if hash := trust.HashOf(h.order.Bytes); in.Body.Hash != hash {
 		return nil, huma.Error409Conflict(fmt.Sprintf("you have signed %s, and the order of task %s is "+
 			"%s: the plan has changed, or it is another one; look at it again with `muster approvals "+
@@ -163,9 +166,6 @@ func (s Routes) approve(ctx context.Context, in *approveInput) (*approveOutput, 
 	}
 	vote, err := voteOf(rules.At(s.Now()), h, in.Body.Signature, name)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.readHosts(ctx, h); err != nil {
 		return nil, err
 	}
 	if err := s.examine(h, rules); err != nil {
@@ -220,6 +220,20 @@ func (s Routes) refuse(ctx context.Context, in *refuseInput) (*refuseOutput, err
 	end(audit.Done)
 	web.LogOrder(s.Log, "held task "+g.Done, g, "task", id)
 	return &refuseOutput{did}, nil
+}
+
+// mayApprove returns the answer for somebody who may not sign a task, and reads its hosts. It takes
+// the right to run it to sign the own task, and the right to approve for those of others. The name
+// of the one who ordered is not invented: examine takes no order that a server has not signed.
+func (s Routes) mayApprove(ctx context.Context, h *held, name string) error {
+	if err := s.readHosts(ctx, h); err != nil {
+		return err
+	}
+	act := access.Act{Verb: access.Approve, Runbook: h.spec.Runbook}
+	if name == h.spec.Operator {
+		act.Verb = access.Run
+	}
+	return web.ViewOf(ctx).Refuse(act, h.names())
 }
 
 // mayRefuse returns the answer for somebody who may not refuse the task of another, or says no
