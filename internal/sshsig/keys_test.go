@@ -155,7 +155,7 @@ type keygen struct {
 func newKeygen(t *testing.T) keygen {
 	t.Helper()
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		t.Skip("there is no ssh-keygen on this machine")
+		t.Fatal("there is no ssh-keygen: apt-get install openssh-client")
 	}
 	return keygen{t: t, dir: t.TempDir()}
 }

@@ -46,8 +46,12 @@ func (e entry) doubted(ctx context.Context) (r jobs.Result, doubted bool) {
 		// The memory of earlier attempts may be invented, so it decides nothing, and the host counts
 		// as half way.
 		e.at.memory = verdict.Memory{Disturbed: e.at.grant.Step > 0 || e.at.grant.Saved != ""}
-		f := e.at.evidence()
-		return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, err.Error())), true
+		f, g := e.at.evidence(), e.at.grant
+		words := "; no further step was started"
+		if g.Mode == jobs.ModeFresh && !e.at.memory.Disturbed {
+			words = "; nothing was touched"
+		}
+		return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, err.Error()+words)), true
 	}
 	if early := new(trust.EarlyError); errors.As(err, &early) {
 		f := e.at.evidence()

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"muster/fleet/remote"
@@ -9,6 +10,7 @@ import (
 	"muster/scripts"
 	"muster/worker/kinds"
 	"muster/worker/verdict"
+	"muster/worker/warden"
 )
 
 // This file lends an attempt to the kinds of steps, each part of it as a small type of its own.
@@ -76,34 +78,33 @@ type gate struct{ at *Attempt }
 
 // Answer returns the answer; its word is empty if nobody has answered.
 func (g gate) Answer(ctx context.Context) (jobs.GateAnswer, error) {
-	answer, err := g.insist(ctx, g.at.env.Queue.Gate)
-	if err == nil && !g.proven(ctx, answer) {
-		return jobs.GateAnswer{}, nil
-	}
-	return answer, err
+	return g.trusted(ctx, g.at.env.Queue.Gate)
 }
 
 // Close ends the wait for an answer, and returns the answer if somebody gave one meanwhile.
 func (g gate) Close(ctx context.Context) (jobs.GateAnswer, error) {
-	answer, err := g.insist(ctx, g.at.env.Queue.CloseGate)
-	if err == nil && !g.proven(ctx, answer) {
-		return jobs.GateAnswer{Word: jobs.GateLate, Note: "its answer is signed by nobody who counts"},
-			nil
-	}
-	return answer, err
+	return g.trusted(ctx, g.at.env.Queue.CloseGate)
 }
 
-// proven reports whether an answer is of somebody whom this node trusts.
-func (g gate) proven(ctx context.Context, a jobs.GateAnswer) bool {
-	if !g.at.plan.Proven || a.Word == "" || a.Word == jobs.GateLate {
-		return true
+// trusted returns the answer of the queue. An answer that is of nobody whom this node trusts is a
+// refusal: the first answer counts, so no other one can follow it.
+func (g gate) trusted(ctx context.Context, ask asking) (jobs.GateAnswer, error) {
+	a, err := g.insist(ctx, ask)
+	if err != nil || !g.at.plan.Proven || a.Word == "" || a.Word == jobs.GateLate {
+		return a, err
 	}
-	return g.at.env.Trust.Answered(ctx, g.at.zone, g.at.grant.Job, g.at.step, a) == nil
+	err = g.at.env.Trust.Answered(ctx, g.at.zone, g.at.grant.Job, g.at.step, a)
+	if doubt := new(warden.Doubt); errors.As(err, &doubt) {
+		return jobs.GateAnswer{Word: jobs.GateRefuse, Note: doubt.Error()}, nil
+	}
+	return a, err
 }
+
+// asking is a question to the queue about a gate of a job.
+type asking = func(context.Context, string, jobs.ID, int) (jobs.GateAnswer, error)
 
 // insist asks the queue until it answers or the attempt must end.
-func (g gate) insist(ctx context.Context, ask func(context.Context, string, jobs.ID, int) (
-	jobs.GateAnswer, error)) (jobs.GateAnswer, error) {
+func (g gate) insist(ctx context.Context, ask asking) (jobs.GateAnswer, error) {
 	for tries := 1; ; tries++ {
 		within := min(g.at.env.Config.Call, g.at.lease.left())
 		call, cancel := context.WithTimeout(ctx, within)

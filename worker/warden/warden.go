@@ -81,7 +81,7 @@ type Doubt struct{ Why error }
 
 // Error says what is wrong with the order, in one line.
 func (d *Doubt) Error() string {
-	return "the order does not hold: " + wording.ErrorLine(d.Why) + "; nothing was touched"
+	return "the order does not hold: " + wording.ErrorLine(d.Why)
 }
 
 // Unwrap returns the reason.

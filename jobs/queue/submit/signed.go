@@ -3,6 +3,7 @@ package submit
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 
 	"github.com/redis/go-redis/v9"
 
@@ -91,10 +92,10 @@ func (q *Signed) orderOf(ctx context.Context, zone string, id jobs.TaskID,
 	if err != nil {
 		return err
 	}
-	// The task may be forgotten meanwhile: nothing must make its key again.
+	// The task may be forgotten meanwhile, or somebody signs it: then it stays as it is.
 	err = q.c.Redis().Watch(ctx, func(tx *redis.Tx) error {
-		n, err := tx.Exists(ctx, key).Result()
-		if err != nil || n == 0 {
+		now, err := readOrder(ctx, tx, key, id)
+		if err != nil || !reflect.DeepEqual(now, o) {
 			return err
 		}
 		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
