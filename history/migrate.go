@@ -102,7 +102,7 @@ func (s *Store) migrate(ctx context.Context, c *changing) error {
 		if err != nil {
 			return err
 		}
-		defer lock.Close()
+		defer lock.Free()
 		if err := s.private(); err != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ func (p *nodePlace) leave(kind Kind) {
 		}
 		_ = p.door.pause(context.Background(), time.Millisecond) // never ends early
 	}
-	_ = p.lock.Close() // the lock is released in any case
+	_ = p.lock.Free() // if this fails, closing the file has freed it
 }
 
 // noteTries bounds how often leave tries to record the result while others hold the file. If
@@ -99,7 +99,7 @@ func (p *nodePlace) learn(change func(*pace)) (pace, error) {
 	if err != nil {
 		return pace{}, err
 	}
-	defer state.Close()
+	defer state.Free()
 	n := p.door
 	d := parsePace(state.Holder().Text, pace{width: n.first, ceiling: n.most}, n.most)
 	if change != nil {

@@ -75,7 +75,7 @@ func TestNodeDoorsThatCannotBeLocked(t *testing.T) {
 	for _, text := range []string{"", "9 of 8, calm 0", "0 of 8, calm 0", "3 of 2, calm 0", "-1 of x", "4"} {
 		state, err := proc.Lock(n.path("door"))
 		if err == nil {
-			err = errors.Join(state.Sign(proc.Holder{Text: text}), state.Close())
+			err = errors.Join(state.Sign(proc.Holder{Text: text}), state.Free())
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -121,6 +121,13 @@ func (l *LockFile) File() *os.File { return l.f }
 // Close gives up this process' part of the lock.
 func (l *LockFile) Close() error { return l.f.Close() }
 
+// Free ends the lock for everybody who inherited it. A lock that no process shall inherit
+// ends so: a process that is being started has a copy of each open file until its program
+// begins, and after Close alone it would hold the lock for that long.
+func (l *LockFile) Free() error {
+	return errors.Join(unix.Flock(int(l.f.Fd()), unix.LOCK_UN), l.f.Close())
+}
+
 // Holder returns the content of the file: the last holder that signed, maybe long ago.
 func (l *LockFile) Holder() Holder { return readHolder(l.f) }
 

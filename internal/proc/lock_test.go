@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 func TestLockNamesItsHolder(t *testing.T) {
@@ -88,6 +89,38 @@ func TestOnAFullDiskNobodyIsNamed(t *testing.T) {
 	got := receive[[]string](t, start(t, "full", filepath.Join(t.TempDir(), "slot-1")).Conn)
 	if got[0] != "{7 before}" || got[1] != "{0 }" || !strings.Contains(got[2], "slot-1: file too large") {
 		t.Errorf("before, after, error: %q, want 7, nobody, and the file that is too large", got)
+	}
+}
+
+// A copy of the open file, as a process has it that is just being started, does not keep a
+// lock that was freed.
+func TestFreedInSpiteOfCopies(t *testing.T) {
+	t.Parallel()
+	for _, free := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "lock")
+		l, err := Lock(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fd, err := unix.FcntlInt(l.File().Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		end := l.Close
+		if free {
+			end = l.Free
+		}
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Lock(path)
+		if (err == nil) != free {
+			t.Errorf("freed: %t, lock again: %v", free, err)
+		}
+		if err == nil {
+			_ = again.Close()
+		}
 	}
 }
 

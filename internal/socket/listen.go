@@ -44,7 +44,7 @@ func Listen(ctx context.Context, path, group string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer lock.Close()
+	defer lock.Free()
 	if err := clear(ctx, path); err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (s *spool) open() error {
 		}
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
-			return errors.Join(err, lock.Close())
+			return errors.Join(err, lock.Free())
 		}
 		s.f, s.lock = f, lock
 		if err := s.recover(); err != nil {
@@ -194,7 +194,7 @@ func (s *spool) setAside(bad int) error {
 }
 
 func (s *spool) close() error {
-	err := errors.Join(s.f.Close(), s.lock.Close())
+	err := errors.Join(s.f.Close(), s.lock.Free())
 	s.f, s.lock, s.size = nil, nil, 0
 	s.lines.Store(0)
 	return err

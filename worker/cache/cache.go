@@ -64,7 +64,7 @@ func (c *Cache) Open(ctx context.Context, sum string, size int64) (io.ReadSeekCl
 	if err != nil {
 		return nil, err
 	}
-	defer lock.Close()
+	defer lock.Free()
 	if f := c.there(sum, size); f != nil {
 		return f, nil
 	}
