@@ -26,7 +26,8 @@ func signedHosts(names []string) []fleet.Host {
 }
 
 // putSigned is put for a task with the order that a server signs for it.
-func putSigned(ctx context.Context, q *queuetest.Queue, cmd string, hosts []fleet.Host) error {
+func putSigned(ctx context.Context, q *queuetest.Queue, hosts []fleet.Host,
+	recordOf trust.RecordFunc) error {
 	k, err := serverkey.Parse([]byte(serverkey.File("bench", [serverkey.Size]byte{1})))
 	if err != nil {
 		return err
@@ -35,7 +36,7 @@ func putSigned(ctx context.Context, q *queuetest.Queue, cmd string, hosts []flee
 	for i, h := range hosts {
 		names[i] = h.Name
 	}
-	t, err := newTask(cmd, len(names))
+	t, err := newTask("true", len(names))
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func putSigned(ctx context.Context, q *queuetest.Queue, cmd string, hosts []flee
 	}
 	now := time.Now()
 	order, lines, err := trust.New(trust.Order{Installation: k.Installation(), Task: t.ID,
-		NotBefore: now, NotAfter: now.Add(time.Hour), Spec: spec}, hosts)
+		NotBefore: now, NotAfter: now.Add(time.Hour), Spec: spec}, hosts, recordOf)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"muster/server/intake"
 	"muster/server/waits"
 	"muster/server/web"
+	"muster/trust"
 )
 
 // requests has the ways on which a request becomes a task.
@@ -31,8 +32,8 @@ func newRequests(s *Server, d Deps) requests {
 		openings: &intake.Openings{Book: book, Estimates: q.Hub.Estimates, Nodes: q.Hub.Nodes,
 			Now: now},
 		entry: &intake.Entry{MayBegin: s.mayBegin, Tasks: q.Read.Tasks, Pins: q.Blobs.Store,
-			Sealer: d.SecretKeys, Signer: d.ServerKeys, Alerts: q.Conn, Submits: q.Submit.Submits,
-			Log: d.Log, Now: now, Chance: chance},
+			Sealer: d.SecretKeys, Signer: d.ServerKeys, Records: &trust.Records{}, Alerts: q.Conn,
+			Submits: q.Submit.Submits, Log: d.Log, Now: now, Chance: chance},
 	}
 	r.specs = intake.ProvenSpecs{Specs: q.Read.Tasks, Orders: q.Submit.Signed, Signer: d.ServerKeys,
 		Now: now}

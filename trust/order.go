@@ -68,8 +68,8 @@ type Lines map[string][]string
 const shareSize = 400
 
 // New makes the bytes of an order, and the lines that belong to it. The order needs no zones: they
-// are those of the hosts.
-func New(o Order, hosts []fleet.Host) (order []byte, lines Lines, err error) {
+// are those of the hosts. RecordOf, or a Records, gives the records of the hosts.
+func New(o Order, hosts []fleet.Host, recordOf RecordFunc) (order []byte, lines Lines, err error) {
 	o.Version = version
 	o.NotBefore, o.NotAfter = o.NotBefore.UTC(), o.NotAfter.UTC()
 	if o.NotAfter.Sub(o.NotBefore) > Validity {
@@ -82,7 +82,7 @@ func New(o Order, hosts []fleet.Host) (order []byte, lines Lines, err error) {
 	}
 	lines = Lines{}
 	for _, name := range slices.Sorted(maps.Keys(byZone)) {
-		texts, err := shares(byZone[name])
+		texts, err := shares(byZone[name], recordOf)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -100,9 +100,9 @@ func New(o Order, hosts []fleet.Host) (order []byte, lines Lines, err error) {
 }
 
 // shares returns the lines of the hosts of one zone, by share.
-func shares(hosts []*fleet.Host) ([]string, error) {
+func shares(hosts []*fleet.Host, recordOf RecordFunc) ([]string, error) {
 	n := (len(hosts) + shareSize - 1) / shareSize
-	made, err := linesOf(hosts)
+	made, err := linesOf(hosts, recordOf)
 	if err != nil {
 		return nil, err
 	}
@@ -121,14 +121,14 @@ func shares(hosts []*fleet.Host) ([]string, error) {
 
 // linesOf returns the line of each host. It uses all processors: of 100,000 hosts the hashes are
 // most of the work of an order.
-func linesOf(hosts []*fleet.Host) ([]string, error) {
+func linesOf(hosts []*fleet.Host, recordOf RecordFunc) ([]string, error) {
 	lines, errs := make([]string, len(hosts)), make([]error, len(hosts))
 	var all sync.WaitGroup
 	most := (len(hosts) + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0)
 	for from := 0; from < len(hosts); from += most {
 		all.Go(func() {
 			for i := from; i < min(from+most, len(hosts)); i++ {
-				record, err := RecordOf(*hosts[i])
+				record, err := recordOf(*hosts[i])
 				lines[i], errs[i] = hosts[i].Name+" "+record+"\n", err
 			}
 		})

@@ -80,7 +80,7 @@ func orderFor(t testing.TB, spec jobs.Spec, hosts ...string) made {
 		t.Fatal(err)
 	}
 	order, lines, err := New(Order{Installation: "i1234", Task: "0000000001", NotBefore: noon,
-		NotAfter: noon.Add(time.Hour), Spec: text}, list)
+		NotAfter: noon.Add(time.Hour), Spec: text}, list, RecordOf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -447,7 +447,7 @@ func TestSharesHaveEveryHostOnce(t *testing.T) {
 		h.Zone = []string{"east", "west"}[i%2]
 		hosts = append(hosts, h)
 	}
-	order, lines, err := New(Order{NotBefore: noon, NotAfter: noon.Add(time.Hour), Spec: []byte("{}")}, hosts)
+	order, lines, err := New(Order{NotBefore: noon, NotAfter: noon.Add(time.Hour), Spec: []byte("{}")}, hosts, RecordOf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -544,9 +544,17 @@ func BenchmarkNew(b *testing.B) {
 	for i := range hosts {
 		hosts[i] = hostNamed(fmt.Sprint("fw", i))
 	}
-	for b.Loop() {
-		if _, _, err := New(Order{NotBefore: noon, NotAfter: noon.Add(time.Hour), Spec: []byte("{}")}, hosts); err != nil {
-			b.Fatal(err)
-		}
+	var known Records
+	for name, recordOf := range map[string]RecordFunc{
+		"the first of an inventory": RecordOf, "a later one": known.Of("v1"),
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				_, _, err := New(Order{NotBefore: noon, NotAfter: noon.Add(time.Hour), Spec: []byte("{}")}, hosts, recordOf)
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -31,7 +31,7 @@ func plannedAs(t *testing.T, name string, change func(*api.HeldDetail)) api.Held
 	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	order, lines, err := trust.New(trust.Order{Installation: "i1", Task: "0000000001", NotBefore: now,
 		NotAfter: now.Add(time.Hour), Spec: spec},
-		[]fleet.Host{{Name: "fw1", Zone: "default"}, {Name: "fw2", Zone: "default"}})
+		[]fleet.Host{{Name: "fw1", Zone: "default"}, {Name: "fw2", Zone: "default"}}, trust.RecordOf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"muster/server/draft"
 	"muster/server/fault"
 	"muster/server/scribe"
+	"muster/trust"
 )
 
 // An Entry makes at most so many ids when other tasks have them.
@@ -49,6 +50,7 @@ type Entry struct {
 	Pins     Pins
 	Sealer   Sealer
 	Signer   Signer
+	Records  *trust.Records // those of the hosts that the signer has seen
 	Alerts   Alerts
 	Submits  Submits
 	Log      hclog.Logger
@@ -119,7 +121,7 @@ func (e *Entry) PutOnce(ctx context.Context, p *draft.Draft) error {
 	if err := e.noteOverride(ctx, p); err != nil {
 		return err
 	}
-	hash, err := e.Signer.sign(p, e.Now())
+	hash, err := e.Signer.sign(p, e.Records, e.Now())
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ var errKeyless = errors.New("this server has no key, so there is no order that p
 
 // sign makes the order of a draft, signs it in the name of this server, and puts both beside the
 // task. It returns the hash of the order; empty: there is no key.
-func (s Signer) sign(p *draft.Draft, now time.Time) (string, error) {
+func (s Signer) sign(p *draft.Draft, known *trust.Records, now time.Time) (string, error) {
 	if s == nil {
 		return "", nil
 	}
@@ -41,7 +41,7 @@ func (s Signer) sign(p *draft.Draft, now time.Time) (string, error) {
 	if err != nil || keys.None() {
 		return "", err
 	}
-	order, lines, err := orderOf(keys.Installation(), *p, now)
+	order, lines, err := orderOf(keys.Installation(), *p, known, now)
 	if err != nil {
 		return "", fmt.Errorf("the order of the task cannot be made: %w", err)
 	}
@@ -65,14 +65,15 @@ func (s Signer) sign(p *draft.Draft, now time.Time) (string, error) {
 }
 
 // orderOf returns the order of a draft, and the lines of its hosts.
-func orderOf(installation string, p draft.Draft, now time.Time) ([]byte, trust.Lines, error) {
+func orderOf(installation string, p draft.Draft, known *trust.Records, now time.Time) ([]byte,
+	trust.Lines, error) {
 	spec, err := json.Marshal(p.Task.Spec)
 	if err != nil {
 		return nil, nil, err
 	}
 	from, until := validity(p, now)
 	return trust.New(trust.Order{Installation: installation, Task: p.Task.ID, NotBefore: from,
-		NotAfter: until, Spec: spec}, p.Picked)
+		NotAfter: until, Spec: spec}, p.Picked, known.Of(p.Task.Spec.Inventory))
 }
 
 // slowClock is the time by which the clock of a node may be behind: a task that begins at once must
