@@ -10,9 +10,8 @@ const (
 
 // Only returns the part of a runbook for a kind of run. If what is empty, it leaves out only
 // the steps that show what would change. For a dry run it keeps, of the steps before the first
-// change, checks, those marked preflight and, for OnlyDiff, those marked diff. A gate only
-// shows its question and ends a dry run, because later steps may depend on what the person
-// does.
+// change, checks, those marked preflight and, for OnlyDiff, those marked diff. A gate shows its
+// question and ends a dry run: later steps may depend on what the person does.
 func (f Frozen) Only(what string) (Frozen, error) {
 	keep := func(s Step) bool { return s.Dry != DryDiff }
 	main := f.Steps[:f.MainSteps()]
@@ -27,8 +26,8 @@ func (f Frozen) Only(what string) (Frozen, error) {
 		if !keep(s) {
 			continue
 		}
-		if s.Kind == KindGate && what != "" {
-			dry := *s.Spec.(*GateSpec)
+		if gate, ok := s.Spec.(*GateSpec); ok && what != "" {
+			dry := *gate
 			dry.Dry, s.Spec = true, &dry
 		}
 		shows = shows || s.Dry == DryDiff || what != OnlyDiff && s.Kind == KindCheck
@@ -67,7 +66,7 @@ func (f Frozen) Only(what string) (Frozen, error) {
 // beforeChange returns the steps before the first one that changes something.
 func beforeChange(steps []Step) []Step {
 	for i, s := range steps {
-		if s.Kind == KindGate {
+		if kindTable[s.Kind].asks {
 			return steps[:i+1]
 		}
 		if s.Dry == "" && s.Kind != KindCheck {

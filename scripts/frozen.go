@@ -132,10 +132,7 @@ func (f Frozen) complete(a *Action, s Step, in scope) (err error) {
 	if !known || rule.spec != nil && s.Spec == nil {
 		return fmt.Errorf("kind %q is not known here: a newer muster made the task", s.Kind)
 	}
-	// Only a shell text may do harm if it runs twice: an upload puts the same file in place in one
-	// step, a reboot starts only if the host has not booted yet, and the others find out themselves
-	// whether they have run.
-	a.Repeatable = a.Repeatable || s.Kind != KindRun
+	a.Repeatable = a.Repeatable || rule.again
 	return rule.fill(f, s, in, a)
 }
 

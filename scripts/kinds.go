@@ -31,6 +31,9 @@ type kindRule struct {
 	name    Kind
 	keys    []string // keys of its steps beside those that steps of all kinds have
 	looks   bool     // its steps change nothing
+	again   bool     // a step that runs twice does no harm: it puts, or finds out, the same again
+	asks    bool     // its steps wait for a person, have a timeout of their own, and end a dry run
+	breaks  bool     // its steps disturb their host, so the runbook must be disruptive
 	patient bool     // its steps span several attempts and release the worker in between
 	rescues bool     // it may stand in on_fail
 	how
@@ -58,19 +61,20 @@ func kindRules() []kindRule {
 	return []kindRule{
 		{name: KindRun, rescues: true, how: howRun(),
 			keys: append([]string{"repeatable", "disruptive", "preflight", "diff"}, judged...)},
-		{name: KindUpload, rescues: true, how: howUpload(),
+		{name: KindUpload, again: true, rescues: true, how: howUpload(),
 			keys: []string{"repeatable", "disruptive", "preflight"}},
-		{name: KindCheck, looks: true, rescues: true, how: howRun(),
+		{name: KindCheck, looks: true, again: true, rescues: true, how: howRun(),
 			keys: append([]string{"diff"}, judged...)},
-		{name: KindWait, looks: true, patient: true, rescues: true,
+		{name: KindWait, looks: true, again: true, patient: true, rescues: true,
 			how: specified(readWait, fillWait, waitTypes), keys: looked},
-		{name: KindVerify, looks: true, patient: true, rescues: true,
+		{name: KindVerify, looks: true, again: true, patient: true, rescues: true,
 			how: specified(readVerify, fillVerify, verifyTypes), keys: looked},
-		{name: KindReboot, patient: true, rescues: true,
+		{name: KindReboot, again: true, breaks: true, patient: true, rescues: true,
 			how: specified(readReboot, fillReboot, rebootTypes), keys: restarts},
-		{name: KindConfirm, patient: true,
+		{name: KindConfirm, again: true, patient: true,
 			how: specified(readConfirm, fillConfirm, confirmTypes), keys: restarts},
-		{name: KindGate, looks: true, rescues: true, how: specified(readGate, fillGate, gateTypes)},
+		{name: KindGate, looks: true, again: true, asks: true, rescues: true,
+			how: specified(readGate, fillGate, gateTypes)},
 	}
 }
 

@@ -67,7 +67,7 @@ func (p *parser) checkStep(s *Step, r *Runbook, item value, seen map[string]valu
 		return
 	}
 	always := []string{"name", string(s.Kind), "when", "on_fail", "outcome"}
-	if s.Kind != KindGate { // a gate runs nothing on the host, and has a timeout of its own
+	if !rule.asks { // a gate runs nothing on the host, and has a timeout of its own
 		always = append(always, "timeout")
 	}
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
@@ -90,9 +90,9 @@ func (p *parser) checkStep(s *Step, r *Runbook, item value, seen map[string]valu
 		p.add(at(one.keyNode), "a disruptive step in a runbook that is not: "+
 			"say disruptive: true for the runbook, else its group is not kept free")
 	}
-	if s.Kind == KindReboot && !r.Disruptive {
-		p.add(at(seen[string(KindReboot)].keyNode), "a reboot disturbs its host: "+
-			"say disruptive: true for the runbook")
+	if rule.breaks && !r.Disruptive {
+		p.add(at(seen[string(s.Kind)].keyNode), "a %s disturbs its host: "+
+			"say disruptive: true for the runbook", s.Kind)
 	}
 	if s.Dry == DryDiff { // it changes nothing, whatever its kind is
 		s.Kind, s.Repeatable, s.Disruptive = KindCheck, true, false

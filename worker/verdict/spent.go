@@ -46,13 +46,13 @@ func WaitsFor(k jobs.Kind, step scripts.Kind) jobs.Use {
 
 // Looking returns the use of the time of a step that frees its worker; empty for other steps.
 func Looking(k scripts.Kind) jobs.Use {
-	switch k {
-	case scripts.KindVerify, scripts.KindReboot, scripts.KindConfirm:
-		return jobs.Verifying
-	case scripts.KindWait:
+	switch {
+	case k == scripts.KindWait:
 		return jobs.Pausing
-	case scripts.KindGate:
+	case k == scripts.KindGate:
 		return jobs.AtGate
+	case k.Patient():
+		return jobs.Verifying
 	}
 	return ""
 }
