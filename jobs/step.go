@@ -59,8 +59,7 @@ const (
 	KindBack   Kind = "back"   // no step ran; the attempt is not counted
 )
 
-// Result is a worker's report about a job. It counts only if Token belongs to the job's latest
-// attempt; otherwise it is recorded as late.
+// Result is a worker's report about a job. It is late unless Token is that of the latest attempt.
 type Result struct {
 	Job      ID
 	Token    Token
@@ -116,14 +115,14 @@ type Reply struct {
 	Now    Micros // Redis' time of the call
 	Next   Micros // when to call again; 0: nothing is queued
 	Jobs   []Grant
-	Late   []ID            // jobs whose results did not count
-	Specs  map[TaskID]Spec // specs that the caller did not have
-	Why    string          `json:",omitempty"` // why no job starts, for people; empty: jobs start
+	Late   []ID              // jobs whose results did not count
+	Specs  map[TaskID]Spec   // specs that the caller did not have
+	Unread map[string]string `json:",omitempty"` // by task or job: why its spec or host is not read
+	Why    string            `json:",omitempty"` // why no job starts, for people; empty: jobs start
 }
 
-// MayHaveRun stands in Saved if it is not known whether an attempt has started the present step of
-// the job. The scripts look for it, because the outcome of a job that is cancelled then is
-// unknown. No text in the JSON can contain it, because its quotes are not escaped.
+// MayHaveRun stands in Saved if an attempt may have started the present step of the job. Scripts
+// look for it: a job that is cancelled then ends unknown. JSON escapes quotes, so no text has it.
 const MayHaveRun = `"may_have_run":true`
 
 // Further marks in Saved that the scripts look for when a job is cancelled. A job inside its

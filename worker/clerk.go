@@ -193,13 +193,16 @@ func (c *clerk) answered(ctx context.Context, a answer) {
 
 // accept starts the jobs of an answer. Their time counts from sent.
 func (c *clerk) accept(ctx context.Context, r jobs.Reply, sent time.Duration) {
-	c.specs.add(r.Specs)
+	c.specs.add(r.Specs, r.Unread)
 	for _, g := range r.Jobs {
 		looks := g.Mode.Looks() // the job has no lock, and nobody waits for a result
 		if !looks {
 			c.calls.lockedUntil(sent+g.Timeout, g.Timeout)
 		}
 		plan, ok := c.specs.get(g.Job.Task())
+		if why := r.Unread[string(g.Job)]; why != "" {
+			plan.Err = fmt.Errorf("the record of the host cannot be read: %s", why)
+		}
 		switch {
 		case looks && (!ok || c.mode != taking || ctx.Err() != nil): // the queue hands it out again
 		case !ok:

@@ -408,6 +408,22 @@ func TestAStopBeforeTheStartReleasesAllJobs(t *testing.T) {
 	})
 }
 
+// A host's record with a field that this muster does not know may say how the host is to be spared.
+func TestAHostThatCannotBeReadIsNotTouched(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stand) {
+		g := s.q.grant(task1, host(1))
+		g.Host = nil
+		s.startWith(jobs.Handover{Node: "n1", Slot: "3", Zone: "z", Sent: s.clock(), Reply: jobs.Reply{
+			Status: jobs.StatusJobs, Jobs: []jobs.Grant{g}, Specs: s.q.specs,
+			Unread: map[string]string{string(g.Job): "a newer muster made it"}}})
+		s.finish()
+		want := "the record of the host cannot be read: a newer muster made it"
+		if got := s.q.only(g.Job); got.Outcome != jobs.Failed || got.Class != jobs.ClassOperator || got.Error != want {
+			t.Errorf("%+v, want that it failed: %s", got, want)
+		}
+	})
+}
+
 func TestAMasterThatDoesNotReadDelaysNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stand) {
 		released := make(chan struct{})

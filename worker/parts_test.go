@@ -103,7 +103,7 @@ func TestSpecsAreKeptAsLongAsTheyAreUsed(t *testing.T) {
 	id := func(i int) jobs.TaskID { return jobs.TaskID(fmt.Sprintf("%010d", i)) }
 	one := spec(t, shell("x"))
 	for i := range 40 {
-		s.add(map[jobs.TaskID]jobs.Spec{id(i): one})
+		s.add(map[jobs.TaskID]jobs.Spec{id(i): one}, nil)
 		s.get(id(3))
 		s.trim()
 		if n := len(s.known()); n > specsMax || n != len(s.plans) {
@@ -121,7 +121,11 @@ func TestSpecsAreKeptAsLongAsTheyAreUsed(t *testing.T) {
 	for i := 100; i < 164; i++ {
 		many[id(i)] = one
 	}
-	s.add(many)
+	s.add(many, nil)
+	s.add(map[jobs.TaskID]jobs.Spec{id(99): one}, map[string]string{string(id(99)): "newer"})
+	if p, ok := s.get(id(99)); !ok || p.Err == nil || !strings.HasSuffix(p.Err.Error(), "newer") || len(p.Book.Steps) > 0 {
+		t.Errorf("a spec that cannot be read: %+v, %t", p, ok)
+	}
 	for i := range many {
 		if p, ok := s.get(i); !ok || p.Err != nil || len(p.Book.Steps) != 1 {
 			t.Errorf("%s: %+v, %t", i, p, ok)

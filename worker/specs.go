@@ -19,15 +19,17 @@ type specs struct {
 	order []jobs.TaskID // least recently used first
 }
 
-// add keeps the specs of an answer. It forgets no other spec, so that all jobs of the answer find
-// the plan of their task; trim does that.
-func (s *specs) add(news map[jobs.TaskID]jobs.Spec) {
+// add keeps the specs of an answer; unread says which of them are no use, and why. It forgets no
+// other spec, so that all jobs of the answer find the plan of their task; trim does that.
+func (s *specs) add(news map[jobs.TaskID]jobs.Spec, unread map[string]string) {
 	if s.plans == nil {
 		s.plans = map[jobs.TaskID]attempt.Plan{}
 	}
 	for id, spec := range news {
 		p := attempt.Plan{Spec: spec}
-		if err := json.Unmarshal(spec.Action, &p.Book); err != nil {
+		if why := unread[string(id)]; why != "" {
+			p.Err = fmt.Errorf("the spec of task %s cannot be read: %s", id, why)
+		} else if err := json.Unmarshal(spec.Action, &p.Book); err != nil {
 			p.Err = fmt.Errorf("the runbook of task %s cannot be read: %w", id, err)
 		} else if len(p.Book.Steps) == 0 {
 			p.Err = fmt.Errorf("the runbook of task %s has no steps", id)

@@ -311,7 +311,7 @@ func readHold(r *record, text string) model.Hold {
 		h.Jobs[jobs.ID(inHand[i])] = jobs.Token(token)
 	}
 	for _, line := range lines[4 : len(lines)-1] {
-		g, err := codec.ReadGrant(line, "")
+		g, _, err := codec.ReadGrant(line, "")
 		if err != nil {
 			r.t.Fatal(err)
 		}

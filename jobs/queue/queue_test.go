@@ -428,7 +428,7 @@ func TestASpecThatCannotBeReadStopsNobodyElse(t *testing.T) {
 		c.HSet(t.Context(), "muster:{default}:task:"+string(id), "spec", "{", "inventory", "v")
 		c.HSet(t.Context(), "muster:{default}:hosts:v", "fw0000", "}", "fw0001", "}")
 		r := step(t, q, "1", 2)
-		if len(r.Jobs) != 2 || len(r.Specs) != 0 || r.Jobs[0].Host != nil {
+		if len(r.Jobs) != 2 || len(r.Unread) != 3 || r.Unread[string(id)] == "" || r.Jobs[0].Host != nil {
 			t.Errorf("reply is %+v", r)
 		}
 	})

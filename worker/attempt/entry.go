@@ -94,11 +94,11 @@ func (e entry) unfit() (r jobs.Result, unfit bool) {
 		return verdict.Lost(f), true
 	}
 	switch _, enough := verdict.Bound(verdict.BoundMin, verdict.Deadline(0, g.Timeout)); {
+	case a.plan.Err != nil:
+		return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, a.plan.Err.Error())), true
 	case g.Host == nil:
 		return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf(
 			"host is not in inventory version %s", a.plan.Spec.Inventory))), true
-	case a.plan.Err != nil:
-		return f.End(jobs.Failed, jobs.ClassOperator, a.plan.Err.Error()), true
 	case g.Step < 0 || g.Step >= len(a.plan.Book.Steps):
 		return f.End(jobs.Failed, jobs.ClassOperator, fmt.Sprintf("the job is at step %d of a "+
 			"runbook with %d steps: a mistake in muster", g.Step+1, len(a.plan.Book.Steps))), true

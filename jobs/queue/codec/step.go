@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"muster/fleet"
 	"muster/jobs"
 )
 
@@ -60,39 +58,49 @@ func ReadReply(r Reader) (jobs.Reply, error) {
 		reply.Late = append(reply.Late, jobs.ID(r.Text()))
 	}
 	for n := r.Int(); n > 0 && r.Err == nil; n-- {
-		g, err := ReadGrant(r.Text(), r.Text())
+		g, unread, err := ReadGrant(r.Text(), r.Text())
 		if r.Err == nil && err != nil {
 			return reply, err
 		}
 		reply.Jobs = append(reply.Jobs, g)
+		note(&reply, string(g.Job), unread)
 	}
 	for len(r.Left) > 0 && r.Err == nil {
 		task, text := r.Text(), r.Text()
-		var spec jobs.Spec
-		// A spec that cannot be read is left out: an error would make the worker repeat the request for
-		// ever. The worker reports the missing spec job by job.
-		if json.Unmarshal([]byte(text), &spec) != nil {
-			continue
-		}
+		spec, err := ReadSpec(text)
 		if reply.Specs == nil {
 			reply.Specs = map[jobs.TaskID]jobs.Spec{}
 		}
 		reply.Specs[jobs.TaskID(task)] = spec
+		note(&reply, task, err)
 	}
 	return reply, r.Err
+}
+
+// note notes why something in an answer cannot be read. That is no error of the call, which the
+// worker would repeat for ever.
+func note(r *jobs.Reply, what string, why error) {
+	if why == nil {
+		return
+	}
+	if r.Unread == nil {
+		r.Unread = map[string]string{}
+	}
+	r.Unread[what] = why.Error()
 }
 
 // grantFields is the number of tab-separated parts of a grant; see step.lua.
 const grantFields = 14
 
-// ReadGrant reads a grant: a job that was handed out, and its host.
-func ReadGrant(text, host string) (jobs.Grant, error) {
+// ReadGrant reads a grant: a job that was handed out, and its host. It says separately why the host
+// cannot be read.
+func ReadGrant(text, host string) (g jobs.Grant, unread, err error) {
 	parts := strings.SplitN(text, "\t", grantFields)
 	if len(parts) != grantFields {
-		return jobs.Grant{}, fmt.Errorf("grant has %d parts, want %d", len(parts), grantFields)
+		return g, nil, fmt.Errorf("grant has %d parts, want %d", len(parts), grantFields)
 	}
 	r := words{left: parts}
-	g := jobs.Grant{Job: jobs.ID(r.text()), Token: jobs.Token(r.micros()), Mode: jobs.Mode(r.text()),
+	g = jobs.Grant{Job: jobs.ID(r.text()), Token: jobs.Token(r.micros()), Mode: jobs.Mode(r.text()),
 		Attempt: r.int(), Tries: r.int(), Probes: r.int(), Crashes: r.int(), Step: r.int(),
 		Due: r.micros(), Timeout: r.duration(), Bound: r.duration(), LostNode: r.text(),
 		Spent: r.text(), Saved: r.text()}
@@ -100,12 +108,12 @@ func ReadGrant(text, host string) (jobs.Grant, error) {
 		g.LostNode = ""
 	}
 	if r.err != nil {
-		return g, fmt.Errorf("grant of %s: %w", parts[0], r.err)
+		return g, nil, fmt.Errorf("grant of %s: %w", parts[0], r.err)
 	}
-	if h := new(fleet.Host); host != "" && json.Unmarshal([]byte(host), h) == nil {
-		g.Host = h
+	if host != "" {
+		g.Host, unread = readHost(host)
 	}
-	return g, nil
+	return g, unread, nil
 }
 
 // words takes the parts of a text in order, as Reader does with an answer, but without allocating

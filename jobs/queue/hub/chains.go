@@ -75,7 +75,7 @@ func (q *Chains) Chain(ctx context.Context, id jobs.TaskID) (c jobs.Chain, err e
 	if doubt != nil {
 		return c, fmt.Errorf("chain %s: what is in Redis is not believed: %w", id, doubt)
 	}
-	if err := json.Unmarshal([]byte(text), &c); err != nil {
+	if err := codec.Strictly(text, &c); err != nil {
 		return c, fmt.Errorf("chain %s: what is in Redis cannot be read: %w", id, err)
 	}
 	return c, nil

@@ -98,7 +98,7 @@ func (q *Schedules) readSchedule(name, text, ticks string) (Schedule, error) {
 	s := Schedule{kept: kept{read: text, ticks: ticks}}
 	plain, doubt := q.by.Vouched(name, text)
 	s.kept.doubt = doubt
-	err := json.Unmarshal([]byte(plain), &s.Schedule)
+	err := codec.Strictly(plain, &s.Schedule)
 	if err == nil && s.Name != name {
 		err = errors.New("it has another name")
 	}

@@ -2,7 +2,6 @@ package read
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -10,6 +9,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/codec"
 	"muster/jobs/queue/keys"
 )
 
@@ -21,14 +21,14 @@ func (q *Tasks) Spec(ctx context.Context, id jobs.TaskID) (jobs.Spec, error) {
 		return spec, err
 	}
 	for _, zone := range zones { // it is the same in each zone that still has it
-		text, err := q.c.Redis().HGet(ctx, keys.Zone(zone, "task:", string(id)), "spec").Bytes()
+		text, err := q.c.Redis().HGet(ctx, keys.Zone(zone, "task:", string(id)), "spec").Result()
 		if errors.Is(err, redis.Nil) {
 			continue
 		}
 		if err != nil {
 			return spec, q.c.Say("task", err)
 		}
-		if err := json.Unmarshal(text, &spec); err != nil {
+		if spec, err = codec.ReadSpec(text); err != nil {
 			return spec, fmt.Errorf("task %s: its spec cannot be read: %w", id, err)
 		}
 		return spec, nil
