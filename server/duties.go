@@ -13,6 +13,7 @@ import (
 	"muster/server/election"
 	"muster/server/historian"
 	"muster/server/intake"
+	"muster/server/state"
 	"muster/server/tasks"
 	"muster/windows"
 )
@@ -63,6 +64,9 @@ func (s *Server) duties(ctx context.Context) {
 	for _, d := range elected {
 		all.Go(func() { candidate.Stand(ctx, d) })
 	}
+	all.Go(func() {
+		duties.Repeat(ctx, s.log, "form of data", state.FormEvery, s.site.form.RunOnce)
+	})
 	all.Go(func() {
 		duties.Repeat(ctx, s.log, "time zone data", zonesEvery, func(ctx context.Context) error {
 			_, err := s.health().SayZones(ctx)

@@ -47,7 +47,7 @@ func (s *Server) routes() (http.Handler, error) {
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[jobs.Time](), reflect.TypeFor[instant]())
 	api := humago.New(mux, c)
 	hook := scribe.Hook{Scribe: s.audit.Scribe}
-	api.UseMiddleware(s.gate(hook).Middleware, hook.Middleware)
+	api.UseMiddleware(s.gate(hook).Middleware, s.site.form.Middleware, hook.Middleware)
 	s.register(api)
 
 	document, err := json.Marshal(api.OpenAPI())
@@ -166,7 +166,7 @@ func stateOf(q Stores) state.Queue {
 func (s *Server) health() state.Health {
 	return state.Health{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
 		Trouble: &s.trouble, Agreed: s.agreed, Calendar: s.calendar,
-		Policy: s.site.rights.Complaint, Audit: s.watch(), Who: s.who,
+		Form: s.site.form.Words, Policy: s.site.rights.Complaint, Audit: s.watch(), Who: s.who,
 		Version: s.cfg.Version}
 }
 

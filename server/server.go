@@ -19,6 +19,7 @@ import (
 	"muster/internal/seal"
 	"muster/internal/serverkey"
 	"muster/internal/socket"
+	"muster/jobs/queue/form"
 	"muster/scripts"
 	"muster/server/approvals"
 	"muster/server/auditlog"
@@ -120,6 +121,7 @@ type site struct {
 	trust    func() (*trust.Rules, error)   // nil: nobody has said whose signatures count
 	rights   *rights.Keeper
 	tasks    *rights.Tasks
+	form     *state.Form
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
 	stopping chan struct{} // closed when it stops: waiting requests answer now
@@ -141,6 +143,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		meters:    metrics.New(cfg.Version, deniedReasons...), now: time.Now,
 		chance: func() uint16 { return uint16(rand.Uint32()) },
 		site:   site{ready: make(chan struct{}), stopping: make(chan struct{}), trust: d.Trust}}
+	s.site.form = &state.Form{Forms: d.Queue.Form, Version: cfg.Version}
 	s.stock = stock.NewStore(stock.Needs{Source: d.Inventory, Publishing: d.Queue.Hub.Inventory,
 		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log, Now: s.clock,
 		Before: s.beforeInventory})
@@ -220,6 +223,10 @@ func (s *Server) Run(ctx context.Context) error {
 	list, err := s.cfg.listen(ctx)
 	if err != nil {
 		return err
+	}
+	var newer *form.Error
+	if err := s.site.form.RunOnce(ctx); errors.As(err, &newer) {
+		return errors.Join(err, closeAll(list))
 	}
 	if err := s.stock.Reload(ctx); err != nil {
 		if ctx.Err() != nil { // told to stop before it has begun

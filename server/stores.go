@@ -32,6 +32,12 @@ type Stores struct {
 	Hub    Hub
 	Care   Care
 	Blobs  Contents
+	Form   Declaring
+}
+
+// Declaring says in Redis which form its data has.
+type Declaring interface {
+	Declare(ctx context.Context, version string) error
 }
 
 // Conn is the connection itself.

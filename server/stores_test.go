@@ -60,6 +60,7 @@ type everything interface {
 	server.SignedOrders
 	books.BlobStore
 	books.BlobCare
+	server.Declaring
 }
 
 // stores deals the methods of q out, so that a test which replaces one of them replaces it in
@@ -76,5 +77,5 @@ func stores(q everything) server.Stores {
 			Tokens: q},
 		Care: server.Care{Zones: q, Fsck: q, History: q, Outages: q, Backlogs: q, Debts: q,
 			Recall: q},
-		Blobs: server.Contents{Store: q, Care: q}}
+		Blobs: server.Contents{Store: q, Care: q}, Form: q}
 }

@@ -17,6 +17,7 @@ import (
 	"muster/internal/proc"
 	"muster/internal/settings"
 	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 	"muster/jobs/queue/keys"
 )
 
@@ -126,7 +127,16 @@ type role struct {
 
 // open opens a role. Redis must be reachable, and safe for a queue.
 func (f *roleFlags) open(ctx context.Context) (*role, error) {
-	return f.openBy(func(c queue.Config) (*queue.Conn, error) { return queue.Open(ctx, c) })
+	return f.openBy(func(c queue.Config) (*queue.Conn, error) {
+		q, err := queue.Open(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if err := hub.NewForms(q).Check(ctx, c.Zones); err != nil {
+			return nil, errors.Join(err, q.Close())
+		}
+		return q, nil
+	})
 }
 
 // openLazy opens a role that waits for Redis when it needs it.

@@ -61,6 +61,7 @@ var floors = map[string]int{
 	"jobs/queue/care":            4,
 	"jobs/queue/codec":           2,
 	"jobs/queue/hub":             4,
+	"jobs/queue/form":            1,
 	"jobs/queue/keys":            1,
 	"jobs/queue/orders":          4,
 	"jobs/queue/read":            4,

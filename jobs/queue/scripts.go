@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"muster/jobs/queue/form"
 	"muster/jobs/queue/keys"
 )
 
@@ -94,7 +95,7 @@ type Script struct {
 // prelude calls when one of them is first used.
 func load(name string, seldomNeeded []string, texts ...string) *Script {
 	return newScript(name, "local P, m = string.sub(KEYS[1], 1, -5), {}\n"+keys.Lua(keys.Usual)+
-		luaScript+luaPrelude+
+		form.Lua+luaScript+luaPrelude+
 		"function m.lazy()\n"+keys.Lua(keys.Seldom)+luaJob+strings.Join(seldomNeeded, "")+"end\n"+
 		"m.reset()\n"+strings.Join(texts, ""))
 }
@@ -108,7 +109,7 @@ func newScript(name, text string) *Script {
 func loadRun(name string, seldomNeeded []string, text string) *Script {
 	s := load(name, seldomNeeded, text+"return m.run()\n")
 	s.library = newLibrary(name, "function m.keys(P)\n"+keys.Lua(keys.Every)+"end\n"+
-		luaPrelude+luaJob+strings.Join(seldomNeeded, "")+text+luaLibrary)
+		form.Lua+luaPrelude+luaJob+strings.Join(seldomNeeded, "")+text+luaLibrary)
 	return s
 }
 

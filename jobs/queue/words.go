@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"muster/jobs/queue/form"
+	"muster/jobs/queue/keys"
 )
 
 // meanings maps signs in the answers of Redis to words for the people who run it.
@@ -48,6 +51,9 @@ func (c Config) say(op string, err error) error {
 		return err
 	}
 	text := err.Error()
+	if newer := form.Of(text, keys.HubZone); newer != nil {
+		return fmt.Errorf("%s: %w", op, newer)
+	}
 	var proof *tls.CertificateVerificationError
 	if errors.As(err, &proof) {
 		err = fmt.Errorf("the server's certificate is refused: check redis.tls.ca, "+

@@ -33,6 +33,7 @@ type Health struct {
 	Trouble  *historian.Trouble
 	Agreed   *Agreement
 	Calendar *calendar.Calendar
+	Form     func() string // says why this server changes nothing
 	Policy   func() string // says why a changed access file is not in force
 	Audit    interface {
 		Words(ctx context.Context) string
@@ -71,6 +72,9 @@ func (s Health) health(ctx context.Context, in *healthInput) (*healthOutput, err
 			out.Body.Doubt = true
 		}
 		if text := s.Stock.Complaint(); text != "" {
+			wrong = append(wrong, text)
+		}
+		if text := s.Form(); text != "" {
 			wrong = append(wrong, text)
 		}
 		if text := s.Policy(); text != "" {

@@ -19,6 +19,7 @@ import (
 // their type is.
 type (
 	conn      = queue.Conn
+	forms     = hub.Forms
 	store     = blobs.Store
 	keeper    = blobs.Keeper
 	carer     = care.Care
@@ -56,6 +57,7 @@ type (
 // Queue is a connection with all of its handles.
 type Queue struct {
 	*conn
+	forms
 	hubs
 	orderers
 	readers
@@ -132,8 +134,8 @@ func Of(c *queue.Conn) *Queue {
 	n, h := hub.NewNodes(c), care.NewHistory(c)
 	t, b := read.NewTasks(c, n, h), blobs.NewStore(c)
 	s := orders.NewSwitches(c, t)
-	q := &Queue{conn: c, store: b, keeper: blobs.NewKeeper(c, b, t), fsck: care.NewFsck(c), fair: care.NewFair(c),
-		account: h, kin: work.NewKin(c), worker: work.NewWork(c)}
+	q := &Queue{conn: c, forms: hub.NewForms(c), store: b, keeper: blobs.NewKeeper(c, b, t), fsck: care.NewFsck(c),
+		fair: care.NewFair(c), account: h, kin: work.NewKin(c), worker: work.NewWork(c)}
 	q.hubs = hubs{hub.NewAgreed(c), hub.NewChains(c), hub.NewDrains(c), hub.NewEstimates(c),
 		hub.NewFacts(c), hub.NewInventory(c), hub.NewLeaders(c), n, hub.NewSchedules(c),
 		hub.NewTimetable(c), hub.NewTokens(c)}

@@ -14,6 +14,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/codec"
+	"muster/jobs/queue/form"
 	"muster/jobs/queue/keys"
 )
 
@@ -49,8 +50,7 @@ func (q *Leaders) Leave(ctx context.Context, duty string, held int64) error {
 
 func (q *Leaders) term(ctx context.Context, verb, duty, who string, held int64) (Term, error) {
 	r, err := q.c.HubScript(ctx, queue.Scripts.Lead, verb, duty, codec.OneLine(who),
-		strconv.FormatInt(held, 10),
-		Lease.Milliseconds())
+		strconv.FormatInt(held, 10), Lease.Milliseconds(), form.Mine)
 	if err != nil {
 		return Term{}, err
 	}

@@ -62,10 +62,10 @@ var ZoneKeys = []Key{
 		"move, step, lose, end, fsck, roll, recall", "tasks with a rule that have not ended"},
 	{"overload", "string", "reorder",
 		"token of the worker that reorders the queue, then \"cool\", with PX"},
-	{"zone", "hash", "epoch, step, put, move, lose, end, control, reorder, recall, ask",
-		"run id, epoch, end of the freeze, whether history is kept and must answer first, highest " +
+	{"zone", "hash", "epoch, step, put, move, lose, end, control, reorder, recall, ask, Declare",
+		"run id, epoch, end of the freeze, whether history is kept and must answer, highest " +
 			"TIME, last token, halt, pause, paused customers, whether `asks` may have jobs, changes of " +
-			"tasks, last reordering, numbers of ended jobs and tasks"},
+			"tasks, last reordering, numbers of ended jobs and tasks, form"},
 	{"events", "stream",
 		"put, move, step, lose, end, epoch, control, fsck, reorder, appoint, recall, ask, Alert",
 		"all events of the zone; about 1,000,000 entries"},
@@ -135,6 +135,9 @@ var HubKeys = []Key{
 		"host to its facts (JSON); ~: a value that changes whenever another field does"},
 	{"drained", "hash", "Drain, Undrain, RestoreAgreed",
 		"drained host to the µs of the drain, operator and reason"},
+	{"form", "hash", "Declare",
+		"the least form of data that a muster must know to write to the hub, and the version of " +
+			"muster that said so"},
 	{"leader:<duty>", "string", "lead",
 		"number of the term and the server that has the duty; PX 3 s"},
 	{"terms", "hash", "lead", "duty to the number of its last term"},

@@ -46,7 +46,7 @@ end
 
 if not m.zone.run then
   m.zone.epoch = m.open()
-  m.w('HSET', m.kZone, 'born', m.zone.epoch)
+  m.w('HSET', m.kZone, 'born', m.zone.epoch, 'form', m.LEAST)
   m.event('epoch', 'zone', '{"why":"new"}')
   if knew ~= '' then m.freeze('the zone was missing', true) end
 else

@@ -3,7 +3,7 @@
 -- KEYS 1 zone of the hub: it gives the prefix of the keys. This script has no prelude in
 --      front of it: the hub has no epoch.
 -- ARGV 1 lead | leave  2 duty  3 who asks  4 the term that the caller holds, or 0
---      5 lead: lease, ms
+--      5 lead: lease, ms  6 the form that the caller can read (form.go)
 -- Returns {mine | other | none, number of the term, who has it}
 -- Keeps: a term is given to one caller. The terms of a duty only grow; terms that Redis
 --      forgot were taken from its clock, so they are less than its clock is.
@@ -19,6 +19,10 @@ if verb == 'leave' then
   if number ~= held then return {'other', number or '0', name or ''} end
   call('DEL', leader)
   return {'none', '0', ''}
+end
+local form = call('HMGET', P .. 'form', 'form', 'form_by')
+if (tonumber(form[1] or '') or 0) > tonumber(ARGV[6]) then -- a newer muster does the duties
+  error('muster-form hub ' .. form[1] .. ' ' .. (form[2] or ''))
 end
 if number and number ~= held then return {'other', number, name} end
 if not number then

@@ -26,7 +26,12 @@ function m.num(s) return s and tonumber(s) or 0 end
 function m.begin()
   local t = call('TIME')
   local v = call('HMGET', m.kZone, 'run', 'frozen', 'halted', 'high', 'token', 'turn', 'waits',
-    'epoch', 'longest', 'paused', 'customers', 'owed', 'asks')
+    'epoch', 'longest', 'paused', 'customers', 'owed', 'asks', 'form')
+  -- A newer muster keeps more here than this code knows.
+  if v[14] and v[14] ~= m.LEAST and (tonumber(v[14]) or 0) > m.FORM then
+    error('muster-form ' .. string.match(m.kZone, '{(.*)}') .. ' ' .. v[14] .. ' ' ..
+      (call('HGET', m.kZone, 'form_by') or ''))
+  end
   local raw, high = t[1] * 1000000 + t[2], (v[4] or 0) + 0
   -- If the clock goes back a little, the highest time seen counts; a clock that was far ahead and
   -- was corrected is believed.
