@@ -82,7 +82,9 @@ func TestChaos(t *testing.T) {
 		t.Error(err)
 	}
 	fmt.Printf("chaos: all ended %.0f s after the last fault\n", time.Since(began).Seconds())
+	logs := h.logs()
 	h.stop()
+	h.judgeVersions(logs)
 
 	r := h.record(t, o)
 	table("fault", s.counts(), "given")

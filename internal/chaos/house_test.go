@@ -73,7 +73,8 @@ const allBooks = runbooks + "---\n" + onceRunbook
 type house struct {
 	t       *testing.T
 	dir     string
-	bin     string
+	bin     string // of the operator
+	all     []version
 	fleet   *fakefleet.Fleet
 	real    []realHost
 	redis   *redistest.Server
@@ -86,19 +87,17 @@ type house struct {
 // A node is a master or a server with its proxy to Redis.
 type node struct {
 	*process
-	proxy *proxy
-	url   string // of a server
-	cell  *cell
+	proxy  *proxy
+	binary *installed
+	url    string // of a server
+	cell   *cell
 }
 
 func newHouse(t *testing.T, dir string) *house {
 	t.Helper()
-	h := &house{t: t, dir: dir, bin: filepath.Join(dir, "muster")}
-	build := exec.Command("go", "build", "-o", h.bin, "./cmd/muster")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v: %s", err, out)
-	}
+	h := &house{t: t, dir: dir}
+	h.all = h.versions()
+	h.bin = h.all[len(h.all)-1].path
 	// All nodes require signed orders.
 	if out, err := exec.Command(h.bin, "init", "--file", filepath.Join(dir, "server.key")).CombinedOutput(); err != nil {
 		t.Fatalf("muster init: %v: %s", err, out)
@@ -215,7 +214,11 @@ func (h *house) start(role string, n int, in *cell) *node {
 		h.t.Fatal(err)
 	}
 	h.write(name+".yaml", string(text))
-	x.args = []string{h.bin, role, "--config", filepath.Join(h.dir, name+".yaml")}
+	x.binary = &installed{path: filepath.Join(h.dir, name+"-muster"), list: h.all}
+	if err := x.binary.install(n % len(h.all)); err != nil {
+		h.t.Fatal(err)
+	}
+	x.args = []string{x.binary.path, role, "--config", filepath.Join(h.dir, name+".yaml")}
 	if in != nil {
 		x.args = in.within(x.args...)
 	}

@@ -18,10 +18,14 @@ type fault struct {
 	harm   func(s *saboteur) (given bool)
 }
 
-// faults are all kinds. Those that last run beside the others.
-func faults() []fault {
+// faults are all kinds, in a house of so many versions. Those that last run beside the others.
+func faults(versions int) []fault {
 	const nodeJobs = children * slots
-	return []fault{
+	var more []fault
+	if versions > 1 {
+		more = changes()
+	}
+	return append(more, []fault{
 		{"kill -9 a child", 12, 0, slots, (*saboteur).killChild},
 		{"kill -9 a master", 2, 5 * time.Second, 0, (*saboteur).killMaster},
 		{"kill -9 a server", 2, 5 * time.Second, 0, (*saboteur).killServer},
@@ -34,7 +38,7 @@ func faults() []fault {
 		{"stop Redis for a while", 1, 20 * time.Second, 0, (*saboteur).stopRedis},
 		{"kill -9 Redis, start it again", 1, 100 * time.Second, 0, (*saboteur).killRedis},
 		{"part a node from the world", 2, 20 * time.Second, nodeJobs, (*saboteur).part},
-	}
+	}...)
 }
 
 // A saboteur gives one fault after the other.
@@ -53,7 +57,7 @@ type saboteur struct {
 }
 
 func newSaboteur(h *house) *saboteur {
-	s := &saboteur{h: h, r: rand.New(rand.NewPCG(*seed, 1)), list: faults(), last: map[string]time.Time{},
+	s := &saboteur{h: h, r: rand.New(rand.NewPCG(*seed, 1)), list: faults(len(h.all)), last: map[string]time.Time{},
 		stands: map[string]bool{}}
 	var names []string
 	for _, f := range s.list {
