@@ -7,6 +7,7 @@ type Whoami struct {
 	Principal string    `json:"principal"`         // such as os:alice or user:bob
 	Proof     string    `json:"proof"`             // socket, token or certificate
 	Token     string    `json:"token,omitempty"`   // id of the token
+	Session   string    `json:"session,omitempty"` // id of the session
 	Expires   jobs.Time `json:"expires,omitempty"` // when the token or certificate ends; null: never
 	Groups    []string  `json:"groups"`            // such as os-group:ops
 	Verbs     []string  `json:"verbs"`             // all that the caller may do somewhere

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/server/sessions"
 )
 
 // Config says where a server listens.
@@ -22,6 +23,10 @@ type Config struct {
 	TLSCert     string // file with the certificate in PEM; needed beyond this machine
 	TLSKey      string // file with its key
 	TLSClientCA string // file with the authorities of callers' certificates; empty: none count
+
+	// URL is the address of this server for browsers, such as https://muster.example; empty: that
+	// of its port, if it has a name or is one of this machine.
+	URL string
 
 	// Claims lets callers over a unix socket say that they are somebody else, unproven. It is
 	// for the demo, whose operators are pretended.
@@ -104,6 +109,7 @@ func (c Config) Validate() error {
 	if errors.Join(errs...) == nil {
 		errs = append(errs, c.checkKeys(tcp))
 	}
+	errs = append(errs, sessions.CheckURL(c.URL))
 	if c.SocketGroup != "" && !sockets {
 		errs = append(errs, fmt.Errorf("server.socket_group = %q, but server.listen names no unix:/path",
 			c.SocketGroup))

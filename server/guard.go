@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"muster/access"
+	"muster/server/sessions"
 	"muster/server/tokens"
 	"muster/server/web"
 )
@@ -21,6 +22,8 @@ import (
 const (
 	// secretMax bounds what is hashed and looked up as a token.
 	secretMax = 200 // bytes
+	// foreignPage is the reason to refuse what a page of another site sends.
+	foreignPage = "foreign_page"
 )
 
 // A tokenFinder finds the record of a token. Its error is a *tokens.Refusal if the token proves
@@ -32,9 +35,10 @@ type tokenFinder interface {
 
 // guard identifies the caller of a request, and keeps strangers out.
 type guard struct {
-	tokens tokenFinder
-	door   *keptOut
-	claims bool // whoever is on the unix socket may say another name
+	tokens   tokenFinder
+	sessions *sessions.Book
+	door     *keptOut
+	claims   bool // whoever is on the unix socket may say another name
 }
 
 // let lets nobody in who has to be kept out, before anything of the request
@@ -46,12 +50,20 @@ func (s guard) let(x *web.Exchange, r *http.Request, next http.Handler) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	who, err := s.identify(r)
-	if err != nil {
+	reason := reasonOf(err)
+	switch {
+	case err == nil:
+		x.Who = who
+	case sessions.IsLogin(r.URL.Path) && reason != "" && reason != foreignPage:
+		// People without a proof, or with one that has ended, come here for a new one.
+	case sessions.WantsPage(r):
+		http.Redirect(x, r, sessions.LoginURL(r), http.StatusSeeOther)
+		return
+	default:
 		s.door.out(r, err)
 		web.WriteProblem(x, err)
 		return
 	}
-	x.Who = who
 	next.ServeHTTP(x, r)
 }
 
@@ -62,9 +74,12 @@ func (s guard) identify(r *http.Request) (web.Caller, error) {
 	}
 	secret, sent, err := bearer(r.Header)
 	user, socket := r.Context().Value(peerKey{}).(peerUser)
+	cookie, shown := sessions.Shows(r)
 	switch {
 	case err != nil:
 		return web.Caller{}, err
+	case strings.HasPrefix(secret, sessions.Prefix):
+		return s.session(r, sessions.Program, secret)
 	case sent:
 		t, err := s.tokens.Find(r.Context(), secret)
 		var no *tokens.Refusal
@@ -79,11 +94,13 @@ func (s guard) identify(r *http.Request) (web.Caller, error) {
 			Until: t.Expires.Time, Scope: scope}, web.Problem(err)
 	case socket:
 		return localCaller(r, user, s.claims)
+	case shown:
+		return s.browser(r, cookie)
 	}
 	if who, sent, err := certified(r, time.Now()); sent {
 		return who, err
 	}
-	if fromHere(r) {
+	if fromHere(r) && !(r.TLS != nil && sessions.IsLogin(r.URL.Path)) {
 		if err := checkHost(r); err != nil {
 			return web.Caller{}, err
 		}
@@ -94,6 +111,34 @@ func (s guard) identify(r *http.Request) (web.Caller, error) {
 	return web.Caller{}, unauthorized("no_token",
 		"a token is needed here: set MUSTER_TOKEN; make one on "+
 			"the server's machine, over its unix socket, with `muster token create NAME`")
+}
+
+// browser returns the caller whose browser shows the cookie of a session.
+func (s guard) browser(r *http.Request, cookie string) (web.Caller, error) {
+	if !sessions.OwnPage(r) {
+		return web.Caller{}, forbidden(foreignPage, "a browser with a session may call this from the "+
+			"server's own pages only")
+	}
+	if r.TLS == nil {
+		if err := checkHost(r); err != nil {
+			return web.Caller{}, err
+		}
+	}
+	return s.session(r, sessions.Browser, cookie)
+}
+
+// session returns the caller who shows the secret of a session.
+func (s guard) session(r *http.Request, kind sessions.Kind, secret string) (web.Caller, error) {
+	who, err := s.sessions.Find(r, kind, secret)
+	var no *sessions.Refusal
+	if errors.As(err, &no) {
+		return web.Caller{}, unauthorized(no.Reason, no.Error())
+	}
+	if err != nil {
+		return web.Caller{}, web.Problem(err)
+	}
+	who.Groups = append(who.Groups, groupsOf(who.Name)...)
+	return who, nil
 }
 
 // fromHere reports whether a request came over the loopback of this machine.
@@ -130,6 +175,15 @@ func (d *denial) Unwrap() error { return d.error }
 var challenges = map[string]string{tokens.Unknown: "invalid_token", tokens.Expired: "invalid_token",
 	tokens.Forged: "invalid_token", tokens.Keyless: "invalid_token", "malformed": "invalid_request"}
 
+// reasonOf returns the reason of a denial; empty: the error is none.
+func reasonOf(err error) string {
+	var d *denial
+	if errors.As(err, &d) {
+		return d.reason
+	}
+	return ""
+}
+
 func unauthorized(reason, words string) error {
 	challenge := `Bearer realm="muster"`
 	if code := challenges[reason]; code != "" {
@@ -151,7 +205,7 @@ func checkHost(r *http.Request) error {
 		host = h
 	}
 	if host != "localhost" && !isLoopback(strings.Trim(host, "[]")) {
-		return forbidden("foreign_page", "host %q is not this machine: without a token call 127.0.0.1, "+
+		return forbidden(foreignPage, "host %q is not this machine: without a token call 127.0.0.1, "+
 			"[::1] or localhost", web.Clip(r.Host))
 	}
 	return nil
@@ -160,18 +214,21 @@ func checkHost(r *http.Request) error {
 // checkOrigin refuses what a browser sends for a page of another site, whoever the caller is: also
 // with a token, and through whatever passes requests on to the socket.
 func checkOrigin(r *http.Request) error {
+	if sessions.Arrives(r) {
+		return nil
+	}
 	if from := r.Header.Get("Origin"); from != "" {
 		if u, err := url.Parse(from); err != nil || u.Host != r.Host {
-			return forbidden("foreign_page", "a page of %q may not call this: only programs may, and the "+
+			return forbidden(foreignPage, "a page of %q may not call this: only programs may, and the "+
 				"server's own pages", web.Clip(from))
 		}
 	}
 	// Without the following check, pages of other origins could read.
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
-		return forbidden("foreign_page", "a page of another site may not call this")
+		return forbidden(foreignPage, "a page of another site may not call this")
 	}
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
-		return forbidden("foreign_page", "a page of another site may not call this: %s", err)
+		return forbidden(foreignPage, "a page of another site may not call this: %s", err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"muster/server/metrics"
 	"muster/server/scribe"
+	"muster/server/sessions"
 	"muster/server/tokens"
 	"muster/server/web"
 )
@@ -30,8 +32,9 @@ type keptOut struct {
 const deniedLines = 10
 
 // deniedReasons are all reasons of a denial.
-var deniedReasons = append([]string{"no_token", "malformed", "proxy", "foreign_page",
-	"unknown_user", "no_group", "expired_certificate", "nameless_certificate"}, tokens.Reasons...)
+var deniedReasons = slices.Concat([]string{"no_token", "malformed", "proxy", foreignPage,
+	"unknown_user", "no_group", "expired_certificate", "nameless_certificate"}, tokens.Reasons,
+	sessions.Reasons)
 
 func newKeptOut(log hclog.Logger, m *metrics.Meters, a *scribe.Scribe) *keptOut {
 	return &keptOut{log: log, meters: m, audit: a, now: time.Now}
@@ -43,14 +46,19 @@ func (k *keptOut) out(r *http.Request, err error) {
 	if !errors.As(err, &d) {
 		return // such as Redis that is away
 	}
-	k.meters.Refused(d.reason)
-	k.audit.RefusedLogin(d.reason, from(r))
+	k.refused(r, d.reason)
+}
+
+// refused notes that a request was refused for a reason.
+func (k *keptOut) refused(r *http.Request, reason string) {
+	k.meters.Refused(reason)
+	k.audit.RefusedLogin(reason, from(r))
 	n := k.line()
 	if n > deniedLines {
 		return
 	}
-	k.log.Warn("login refused", "reason", d.reason, "from", from(r), "method", web.Clip(r.Method),
-		"path", web.Clip(r.URL.Path))
+	k.log.Warn("login refused", "reason", reason, "from", from(r), "method", web.Clip(r.Method),
+		"path", web.Clip(sessions.Shown(r.URL.Path)))
 	if n == deniedLines {
 		k.log.Warn("further refused logins of this minute are only counted",
 			"metric", metrics.Refused)

@@ -70,12 +70,12 @@ type setup struct {
 	redis     *queue.Config // nil: an embedded one
 	listen    string        // empty: a unix socket
 	group     string        // of the socket
+	url       string        // for browsers
 	strict    bool          // no name is taken from the caller's mouth
 	inventory func() (*fleet.Inventory, error)
-	source    stock.Source // instead of inventory
-	runbooks  []string     // beside label
-	none      bool         // no inventory is configured
-	durable   string
+	source    stock.Source                      // instead of inventory
+	runbooks  []string                          // beside label
+	none      bool                              // no inventory is configured
 	tls       [3]string                         // certificate, key, authority of callers
 	wrap      func(*queuetest.Queue) everything // what the server gets instead of the queue
 	history   *history.Store
@@ -185,7 +185,7 @@ func start(t testing.TB, with setup) *world {
 	if with.wrap != nil {
 		fake = with.wrap(q)
 	}
-	deps := server.Deps{Queue: stores(fake), Catalog: catalog, Inventory: with.source, Durable: with.durable,
+	deps := server.Deps{Queue: stores(fake), Catalog: catalog, Inventory: with.source,
 		Log: hclog.New(&hclog.LoggerOptions{Output: w.log, Level: hclog.Debug}), ServerKeys: keyed(1)}
 	deps.Policy = policyOf(t, "")
 	if with.more != nil {
@@ -195,8 +195,8 @@ func start(t testing.TB, with setup) *world {
 		deps.History = with.history
 	}
 	w.server, err = server.New(server.Config{Listen: with.listen, Version: "1.2.3", Claims: !with.strict,
-		SocketGroup: with.group,
-		TLSCert:     with.tls[0], TLSKey: with.tls[1], TLSClientCA: with.tls[2]}, deps)
+		SocketGroup: with.group, URL: with.url,
+		TLSCert: with.tls[0], TLSKey: with.tls[1], TLSClientCA: with.tls[2]}, deps)
 	if err != nil {
 		t.Fatal(err)
 	}

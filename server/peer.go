@@ -10,6 +10,7 @@ import (
 
 	"muster/fleet"
 	"muster/internal/socket"
+	"muster/server/sessions"
 	"muster/server/web"
 )
 
@@ -28,7 +29,7 @@ type peer struct {
 // withPeer keeps who has connected, which the kernel says.
 func withPeer(ctx context.Context, c net.Conn) context.Context {
 	if _, ok := c.(*net.UnixConn); !ok {
-		return ctx
+		return sessions.WithConn(ctx, c)
 	}
 	p, err := socket.PeerOf(c)
 	// The list of users is read when it is needed, and once for each connection.

@@ -70,7 +70,7 @@ func (w *world) status(method, path, token string) int {
 // verbsOf has each route with the verb that it asks for. A star is before those that also serve
 // callers whose rights end at some hosts.
 var verbsOf = map[string]string{
-	"": `*GET /v1/health
+	"": sessionRoutes + `*GET /v1/health
 *GET /v1/whoami
 *GET /v1/tokens
 *POST /v1/tokens

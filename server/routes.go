@@ -24,6 +24,7 @@ import (
 	"muster/server/rights"
 	"muster/server/schedules"
 	"muster/server/scribe"
+	"muster/server/sessions"
 	"muster/server/state"
 	"muster/server/tasks"
 	"muster/server/tokens"
@@ -59,7 +60,10 @@ func (s *Server) routes() (http.Handler, error) {
 		// A client that does not read it has gone.
 		_, _ = w.Write(document)
 	})
-	return s.around(mux), nil
+	door := newKeptOut(s.log, s.meters, s.audit.Scribe)
+	sessions.Pages{Book: s.site.sessions, Audit: s.audit.Scribe, Log: s.log,
+		Refused: door.refused}.Routes(mux)
+	return s.around(mux, door), nil
 }
 
 // gate returns the middleware that holds requests against the policy.
@@ -130,6 +134,8 @@ func (s *Server) register(api huma.API) {
 		state.NodeRoutes{Queue: stateOf(s.queue), Stock: s.stock, Why: why, Log: s.log},
 		books.RunbookRoutes{Catalog: s.catalog.Load},
 		orders.FsckRoutes{Examine: s.queue.Care.Fsck, Zones: s.queue.Conn, Log: s.log},
+		sessions.Routes{Book: s.site.sessions, Base: s.browserURL, Audit: s.audit.Scribe,
+			Log: s.log},
 		tokens.Routes{Book: s.site.tokens, Audit: s.audit.Scribe, Log: s.log},
 		auditlog.Routes{Watch: s.watch(), Logger: s.log},
 		whoRoutes{},
@@ -147,6 +153,12 @@ func (s *Server) approvals() approvals.Routes {
 	return approvals.Routes{Holds: q.Submits, Orders: q.Signed, Tasks: s.queue.Read.Tasks,
 		Cancels: q.Cancels, Stock: s.stock, Trust: s.site.trust, Seen: s.site.tasks.Seen,
 		MayBegin: s.mayBegin, Audit: s.audit.Scribe, Log: s.log, Now: s.clock}
+}
+
+// browserURL returns what begins the URLs of this server for browsers.
+func (s *Server) browserURL() (string, error) {
+	return sessions.Site{URL: s.cfg.URL, TLS: s.cfg.tls(), Wanted: s.cfg.Listen,
+		Listening: s.Addr()}.Base()
 }
 
 // readsOf returns the handles that show tasks and jobs.
@@ -175,8 +187,8 @@ func (s *Server) watch() auditlog.Watch { return auditlog.Watch{Log: s.audit, No
 
 // around returns the handler of every request. It counts and guards the request, and answers one
 // without a route.
-func (s *Server) around(mux *http.ServeMux) http.Handler {
-	door := guard{s.site.tokens, newKeptOut(s.log, s.meters, s.audit.Scribe), s.cfg.Claims}
+func (s *Server) around(mux *http.ServeMux, out *keptOut) http.Handler {
+	door := guard{s.site.tokens, s.site.sessions, out, s.cfg.Claims}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &web.Exchange{ResponseWriter: w}
 		begun := time.Now()

@@ -29,6 +29,7 @@ import (
 	"muster/server/metrics"
 	"muster/server/rights"
 	"muster/server/scribe"
+	"muster/server/sessions"
 	"muster/server/state"
 	"muster/server/stock"
 	"muster/server/tasks"
@@ -113,10 +114,11 @@ type tending struct {
 	chainDuty *duties.Chains
 }
 
-// A site has the address at which a server listens, the tokens and the rights of those who call,
+// A site has the address at which a server listens, the proofs and the rights of those who call,
 // and the phases of its life.
 type site struct {
 	tokens   *tokens.Book
+	sessions *sessions.Book
 	keys     func() (serverkey.Keys, error) // of the servers
 	trust    func() (*trust.Rules, error)   // nil: nobody has said whose signatures count
 	rights   *rights.Keeper
@@ -161,7 +163,9 @@ func New(cfg Config, d Deps) (*Server, error) {
 		d.ServerKeys = func() (serverkey.Keys, error) { return serverkey.Keys{}, nil }
 	}
 	s.site.keys = d.ServerKeys
-	s.site.tokens = tokens.NewBook(d.Queue.Hub.Tokens, d.ServerKeys, s.clock)
+	s.site.tokens = tokens.NewBook(d.Queue.Hub.Proofs.Tokens, d.ServerKeys, s.clock)
+	s.site.sessions = sessions.NewBook(d.Queue.Hub.Proofs.Sessions, s.site.tokens, d.ServerKeys,
+		s.clock)
 	s.catalog.Store(d.Catalog)
 	var err error
 	if s.site.rights, err = s.newRights(d.Policy); err != nil {

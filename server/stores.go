@@ -15,6 +15,7 @@ import (
 	"muster/server/intake"
 	"muster/server/orders"
 	"muster/server/schedules"
+	"muster/server/sessions"
 	"muster/server/state"
 	"muster/server/stock"
 	"muster/server/tasks"
@@ -92,7 +93,13 @@ type Hub struct {
 	ChainDuty duties.ChainCare
 	Schedules schedules.Book
 	Ticks     duties.Ticks
-	Tokens    tokens.Store
+	Proofs    Proofs
+}
+
+// Proofs are the handles for what proves who calls.
+type Proofs struct {
+	Tokens   tokens.Store
+	Sessions sessions.Store
 }
 
 // Timetables are the handles for the timetable: its texts, what workers read of it, and the time

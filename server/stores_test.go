@@ -8,6 +8,7 @@ import (
 	"muster/server/historian"
 	"muster/server/orders"
 	"muster/server/schedules"
+	"muster/server/sessions"
 	"muster/server/state"
 	"muster/server/stock"
 	"muster/server/tasks"
@@ -50,6 +51,7 @@ type everything interface {
 	schedules.Book
 	duties.Ticks
 	tokens.Store
+	sessions.Store
 	duties.ZoneCare
 	orders.Fsck
 	historian.Trimming
@@ -74,7 +76,7 @@ func stores(q everything) server.Stores {
 		Hub: server.Hub{Nodes: q, Duties: q, Facts: q, Drains: q, Inventory: q, Members: q,
 			Times: server.Timetables{Texts: q, Excerpts: q, Zones: q}, Moves: q,
 			Estimates: q, Agreed: q, Chains: q, ChainDuty: q, Schedules: q, Ticks: q,
-			Tokens: q},
+			Proofs: server.Proofs{Tokens: q, Sessions: q}},
 		Care: server.Care{Zones: q, Fsck: q, History: q, Outages: q, Backlogs: q, Debts: q,
 			Recall: q},
 		Blobs: server.Contents{Store: q, Care: q}, Form: q}

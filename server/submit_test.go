@@ -18,6 +18,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/scripts"
+	"muster/server"
 	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
@@ -38,7 +39,8 @@ func eachRedis(t *testing.T, test func(t *testing.T, cfg queue.Config)) {
 func TestTaskGoesFromSubmitToItsEnd(t *testing.T) {
 	t.Parallel()
 	eachRedis(t, func(t *testing.T, cfg queue.Config) {
-		w := start(t, setup{redis: &cfg, durable: "appendfsync everysec"})
+		w := start(t, setup{redis: &cfg,
+			more: func(d *server.Deps) { d.Durable = "appendfsync everysec" }})
 		got := w.submit(run("fw*"))
 		if got.Total != 3 || got.State != jobs.TaskQueued || got.Operator != "alice" || got.Proven ||
 			got.Durable != "appendfsync everysec" || !cmp.Equal(got.Zones, []string{"default", "eu"}) {

@@ -26,6 +26,7 @@ func (s whoRoutes) Routes(api huma.API) {
 func (whoRoutes) whoami(ctx context.Context, in *whoInput) (*whoOutput, error) {
 	who := in.Caller()
 	w := api.Whoami{Principal: who.Name, Proof: who.Proof(), Token: who.Token,
+		Session: who.Session,
 		Expires: jobs.Time{Time: who.Until}, Groups: append([]string{}, who.Groups...),
 		Verbs: []string{}, Admin: who.Admin}
 	for _, verb := range web.ViewOf(ctx).Verbs() {

@@ -7,6 +7,7 @@ import (
 	"muster/cli/audits"
 	"muster/cli/books"
 	"muster/cli/hosts"
+	"muster/cli/login"
 	"muster/cli/ops"
 	"muster/cli/orders"
 	"muster/cli/rights"
@@ -25,8 +26,8 @@ func clientCommands() []*cobra.Command {
 		hosts.NewHosts(), ops.NewNodes(), ops.NewQueue(), hosts.NewGroup(), hosts.NewLimits(),
 		times.NewWindows(), ops.NewRestore(),
 		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
-		audits.NewAudit(), ops.NewWhoami(), rights.NewAccess(), ops.NewToken(), newInit(),
-		newACL(),
+		audits.NewAudit(), ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),
+		login.NewLogin(), login.NewSession(), newInit(), newACL(),
 		tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck()}
 	for _, c := range work {
 		c.GroupID = "work"

@@ -70,5 +70,6 @@ func hubStores(c *queue.Conn, keys func() (serverkey.Keys, error)) server.Hub {
 		Times: server.Timetables{Texts: timetable, Excerpts: timetable, Zones: timetable},
 		Moves: timetable, Estimates: hub.NewEstimates(c), Agreed: hub.NewAgreed(c),
 		Chains: chains, ChainDuty: chains, Schedules: schedules,
-		Ticks: schedules, Tokens: hub.NewTokens(c)}
+		Ticks:  schedules,
+		Proofs: server.Proofs{Tokens: hub.NewTokens(c), Sessions: hub.NewSessions(c)}}
 }

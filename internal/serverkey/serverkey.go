@@ -22,6 +22,7 @@ type Use string
 const (
 	Audit     Use = "audit log"         // signs entries and checkpoints
 	Tokens    Use = "records of tokens" // MACs
+	Sessions  Use = "sessions"          // MACs of sessions, and of logins under way
 	Orders    Use = "orders"            // signs orders of tasks, answers at gates, the timetable
 	Schedules Use = "schedules"         // MACs
 	Chains    Use = "chains"            // MACs

@@ -107,6 +107,7 @@ type RedisTLS struct {
 type Server struct {
 	Listen      []string `mapstructure:"listen"`       // unix:/path, host:port
 	SocketGroup string   `mapstructure:"socket_group"` // who may use the socket beside our user
+	URL         string   `mapstructure:"url"`          // for browsers; empty: that of a port
 	Key         string   `mapstructure:"key"`          // file; empty: the default one, if it is there
 	Access      string   `mapstructure:"access"`       // file; empty: the default one, if it is there
 	TLS         TLS      `mapstructure:"tls"`
@@ -248,13 +249,6 @@ func defaults(m local.Machine) map[string]any {
 		"redis.unsafe":                 false,
 		"redis.plain":                  false,
 		"redis.embedded":               false,
-		"server.listen":                []string{"unix:" + m.Sockets()[0]},
-		"server.socket_group":          "",
-		"server.key":                   "",
-		"server.access":                "",
-		"server.tls.cert":              "",
-		"server.tls.key":               "",
-		"server.tls.client_ca":         "",
 		"master.children":              16,
 		"master.slots":                 w.Slots,
 		"master.zones":                 w.Zones,
@@ -290,8 +284,23 @@ func defaults(m local.Machine) map[string]any {
 		"known_hosts":                  m.KnownHosts(),
 		"runbooks":                     []string{},
 	}
+	maps.Copy(all, serverDefaults(m))
 	maps.Copy(all, pastDefaults())
 	return all
+}
+
+// serverDefaults returns the defaults of Server.
+func serverDefaults(m local.Machine) map[string]any {
+	return map[string]any{
+		"server.listen":        []string{"unix:" + m.Sockets()[0]},
+		"server.socket_group":  "",
+		"server.url":           "",
+		"server.key":           "",
+		"server.access":        "",
+		"server.tls.cert":      "",
+		"server.tls.key":       "",
+		"server.tls.client_ca": "",
+	}
 }
 
 // pastDefaults returns the defaults of Past.

@@ -32,6 +32,11 @@ var needs = map[string]need{
 	"GET /v1/tokens":           {"", member},
 	"POST /v1/tokens":          {"", member},
 	"DELETE /v1/tokens/{name}": {"", member},
+	"POST /v1/login/links":     {"", member},
+	"POST /v1/logout":          {"", anybody},
+	"GET /v1/sessions":         {"", member},
+
+	"DELETE /v1/sessions/{session}": {"", member},
 
 	"GET /v1/tasks":                      {access.See, anywhere},
 	"POST /v1/tasks":                     {access.Run, anywhere},

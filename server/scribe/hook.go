@@ -178,8 +178,8 @@ func personOf(c web.Caller, r *http.Request) person {
 	if c.Local {
 		p.from = "unix socket"
 	}
-	if c.Token != "" {
-		p.proof += " " + c.Token
+	if id := cmp.Or(c.Token, c.Session); id != "" {
+		p.proof += " " + id
 	}
 	return p
 }

@@ -78,6 +78,10 @@ var rules = map[string]rule{
 	"PUT /v1/blobs/{sum}":    {"blob.put", "blob/{sum}", gives},
 	"DELETE /v1/blobs/{sum}": {"blob.remove", "blob/{sum}", gives},
 
+	"POST /v1/login/links":          {"login.link", "login/link", planned},
+	"POST /v1/logout":               {"session.end", "session", planned},
+	"DELETE /v1/sessions/{session}": {"session.end", "session/{session}", planned},
+
 	"POST /v1/audit/erase":     {"audit.erase", "", planned},
 	"POST /v1/tokens":          {"token.create", "token/{body.name}", planned},
 	"DELETE /v1/tokens/{name}": {"token.remove", "token/{name}", planned},

@@ -132,18 +132,7 @@ func (b *Book) Find(ctx context.Context, token string) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	keys, err := b.keys()
-	if err != nil {
-		return Record{}, err
-	}
-	text, err := b.store.TokenRecord(ctx, id)
-	if errors.Is(err, queue.ErrNotFound) {
-		return Record{}, unknown
-	}
-	if err != nil {
-		return Record{}, err
-	}
-	r, err := open(keys, id, text)
+	r, err := b.read(ctx, id)
 	if err != nil {
 		return Record{}, err
 	}
@@ -156,6 +145,32 @@ func (b *Book) Find(ctx context.Context, token string) (Record, error) {
 		_ = b.store.NoteTokenUse(ctx, id, now)
 	}
 	return r, nil
+}
+
+// read returns the record of an id, whether or not its token has ended.
+func (b *Book) read(ctx context.Context, id string) (Record, error) {
+	keys, err := b.keys()
+	if err != nil {
+		return Record{}, err
+	}
+	text, err := b.store.TokenRecord(ctx, id)
+	if errors.Is(err, queue.ErrNotFound) {
+		return Record{}, unknown
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	return open(keys, id, text)
+}
+
+// Held returns the record of a token that holds now, by its id: somebody has shown the token
+// earlier, and what it began shall not outlive it. The error is a *Refusal, or Redis is away.
+func (b *Book) Held(ctx context.Context, id string) (Record, error) {
+	r, err := b.read(ctx, id)
+	if err == nil {
+		err = r.holds(b.now())
+	}
+	return r, err
 }
 
 // useEvery is the time between two notes of the use of a token.

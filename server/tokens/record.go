@@ -146,6 +146,11 @@ func (r Record) admits(secret string, now time.Time) error {
 	if subtle.ConstantTimeCompare([]byte(hash(secret)), []byte(r.Hash)) != 1 {
 		return unknown
 	}
+	return r.holds(now)
+}
+
+// holds says that a token has ended; nil: it holds. The error is a *Refusal.
+func (r Record) holds(now time.Time) error {
 	if !now.Before(r.Expires.Time) {
 		return &Refusal{Expired, fmt.Sprintf("this token ended at %s: `muster token create NAME` makes "+
 			"another", r.Expires)}

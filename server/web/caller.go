@@ -17,18 +17,19 @@ import (
 
 // A Caller is the user behind a request, named by a token, a certificate or the kernel.
 type Caller struct {
-	Name   string        // the principal: os:USER, cert:NAME, the owner of a token; empty: none
-	Token  string        // id of the token that proves it; empty: there is none
-	Until  time.Time     // when that token or the certificate ends
-	Groups []string      // such as os-group:ops, as policies name them
-	Scope  *access.Scope // of the token; nil: it may do what its owner may
-	Local  bool          // over a unix socket, without a token
-	Admin  bool          // has the right to admin
-	Claims bool          // may say another name
+	Name    string        // the principal: os:USER, cert:NAME, the owner of a token; empty: none
+	Token   string        // id of the token that proves it; empty: there is none
+	Session string        // id of the session that proves it; empty: there is none
+	Until   time.Time     // when that token, session or certificate ends
+	Groups  []string      // such as os-group:ops, as policies name them
+	Scope   *access.Scope // of the token; nil: it may do what its owner may
+	Local   bool          // over a unix socket, without a token
+	Admin   bool          // has the right to admin
+	Claims  bool          // may say another name
 }
 
-// Proof returns the word for what proves the name: socket, token or certificate; empty: nothing
-// does.
+// Proof returns the word for what proves the name: socket, token, session or certificate; empty:
+// nothing does.
 func (c Caller) Proof() string {
 	switch {
 	case c.Name == "":
@@ -37,6 +38,8 @@ func (c Caller) Proof() string {
 		return "socket"
 	case c.Token != "":
 		return "token"
+	case c.Session != "":
+		return "session"
 	}
 	return "certificate"
 }

@@ -37,6 +37,7 @@ type (
 	schedules = hub.Schedules
 	timetable = hub.Timetable
 	tokens    = hub.Tokens
+	sessions  = hub.Sessions
 	asks      = orders.Asks
 	exclusion = orders.Exclusion
 	gates     = orders.Gates
@@ -86,6 +87,7 @@ type hubs struct {
 	*schedules
 	*timetable
 	*tokens
+	*sessions
 }
 
 type orderers struct {
@@ -138,7 +140,7 @@ func Of(c *queue.Conn) *Queue {
 		fair: care.NewFair(c), account: h, kin: work.NewKin(c), worker: work.NewWork(c)}
 	q.hubs = hubs{hub.NewAgreed(c), hub.NewChains(c), hub.NewDrains(c), hub.NewEstimates(c),
 		hub.NewFacts(c), hub.NewInventory(c), hub.NewLeaders(c), n, hub.NewSchedules(c),
-		hub.NewTimetable(c), hub.NewTokens(c)}
+		hub.NewTimetable(c), hub.NewTokens(c), hub.NewSessions(c)}
 	q.orderers = orderers{orders.NewAsks(c), orders.NewExclusion(c), orders.NewGates(c, t),
 		orders.NewHalts(c, s), orders.NewRollouts(c, s), s}
 	q.readers = readers{read.NewGroups(c), read.NewOutputs(c), t, read.NewZones(c)}

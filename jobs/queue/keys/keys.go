@@ -154,6 +154,9 @@ var HubKeys = []Key{
 		"id of a token to a MAC by the key of servers and JSON: owner, end, scope, hash of the secret"},
 	{"uses", "hash", "NoteTokenUse, DropToken",
 		"id of a token to the µs of its last use, within a minute"},
+	{"sessions", "hash", "AddSession, DropSession, NoteSessionUse",
+		"id of a session, link or code to a MAC by the key of servers and JSON: owner, end, hash of " +
+			"the secret; <id>/used: MAC and µs of its last use"},
 }
 
 // Zone makes a key of a zone: kind is the name in ZoneKeys before "<".
