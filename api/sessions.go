@@ -26,3 +26,29 @@ type SessionInfo struct {
 type SessionList struct {
 	Sessions []SessionInfo `json:"sessions"`
 }
+
+// LoginCode is the body of POST /login/program/token: what the browser has brought, and the secret
+// behind the challenge that the program had it take along.
+type LoginCode struct {
+	Code     string `json:"code"`
+	Verifier string `json:"verifier"`
+}
+
+// LoginToken is the session of a program. Its token is sent as those of `muster token create` are.
+type LoginToken struct {
+	Token     string    `json:"token"`
+	Session   string    `json:"session"`
+	Principal string    `json:"principal"`
+	Expires   jobs.Time `json:"expires"`
+}
+
+// LoginDevice is the answer of POST /login/device, and the body of POST /login/device/token, which
+// needs the handle only.
+type LoginDevice struct {
+	Handle   string    `json:"handle,omitempty"`
+	UserCode string    `json:"user_code,omitempty"`
+	URL      string    `json:"url,omitempty"`
+	WholeURL string    `json:"whole_url,omitempty"` // with the code in it
+	Interval int       `json:"interval"`            // seconds between two questions
+	Expires  jobs.Time `json:"expires"`
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/server/idp"
 	"muster/server/sessions"
 )
 
@@ -27,6 +28,8 @@ type Config struct {
 	// URL is the address of this server for browsers, such as https://muster.example; empty: that
 	// of its port, if it has a name or is one of this machine.
 	URL string
+	// OIDC says which identity provider the server asks.
+	OIDC idp.Config
 
 	// Claims lets callers over a unix socket say that they are somebody else, unproven. It is
 	// for the demo, whose operators are pretended.
@@ -109,7 +112,7 @@ func (c Config) Validate() error {
 	if errors.Join(errs...) == nil {
 		errs = append(errs, c.checkKeys(tcp))
 	}
-	errs = append(errs, sessions.CheckURL(c.URL))
+	errs = append(errs, sessions.CheckURL(c.URL), c.OIDC.Validate(c.URL))
 	if c.SocketGroup != "" && !sockets {
 		errs = append(errs, fmt.Errorf("server.socket_group = %q, but server.listen names no unix:/path",
 			c.SocketGroup))

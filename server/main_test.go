@@ -32,6 +32,7 @@ import (
 	"muster/scripts"
 	"muster/server"
 	"muster/server/historian"
+	"muster/server/idp"
 	"muster/server/stock"
 	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
@@ -71,11 +72,11 @@ type setup struct {
 	listen    string        // empty: a unix socket
 	group     string        // of the socket
 	url       string        // for browsers
-	strict    bool          // no name is taken from the caller's mouth
+	oidc      idp.Config
+	strict    bool // no name is taken from the caller's mouth
 	inventory func() (*fleet.Inventory, error)
 	source    stock.Source                      // instead of inventory
 	runbooks  []string                          // beside label
-	none      bool                              // no inventory is configured
 	tls       [3]string                         // certificate, key, authority of callers
 	wrap      func(*queuetest.Queue) everything // what the server gets instead of the queue
 	history   *history.Store
@@ -174,7 +175,7 @@ func start(t testing.TB, with setup) *world {
 	if with.listen == "" {
 		with.listen = "unix:" + shortPath(t)
 	}
-	if with.inventory == nil && !with.none {
+	if with.inventory == nil {
 		with.inventory = fixed(hosts())
 	}
 	if with.source == nil {
@@ -195,7 +196,7 @@ func start(t testing.TB, with setup) *world {
 		deps.History = with.history
 	}
 	w.server, err = server.New(server.Config{Listen: with.listen, Version: "1.2.3", Claims: !with.strict,
-		SocketGroup: with.group, URL: with.url,
+		SocketGroup: with.group, URL: with.url, OIDC: with.oidc,
 		TLSCert: with.tls[0], TLSKey: with.tls[1], TLSClientCA: with.tls[2]}, deps)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"muster/server/auditlog"
 	"muster/server/books"
 	"muster/server/calendar"
+	"muster/server/idp"
 	"muster/server/orders"
 	"muster/server/rights"
 	"muster/server/schedules"
@@ -61,9 +63,13 @@ func (s *Server) routes() (http.Handler, error) {
 		_, _ = w.Write(document)
 	})
 	door := newKeptOut(s.log, s.meters, s.audit.Scribe)
-	sessions.Pages{Book: s.site.sessions, Audit: s.audit.Scribe, Log: s.log,
-		Refused: door.refused}.Routes(mux)
-	return s.around(mux, door), nil
+	pages := sessions.Pages{Book: s.site.sessions, Audit: s.audit.Scribe, Log: s.log,
+		MayAnything: s.site.rights.Anything, Refused: door.refused}
+	if s.cfg.OIDC.On() {
+		pages.Provider, err = idp.New(s.cfg.OIDC, strings.TrimRight(s.cfg.URL, "/"), s.clock)
+	}
+	pages.Routes(mux)
+	return s.around(mux, door), err
 }
 
 // gate returns the middleware that holds requests against the policy.

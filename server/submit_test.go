@@ -387,7 +387,7 @@ func TestManyHostsThatCannotRunItAreCounted(t *testing.T) {
 
 func TestServerWithoutInventorySaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	w := start(t, setup{none: true})
+	w := start(t, setup{more: func(d *server.Deps) { d.Inventory = nil }})
 	var p problem
 	res := w.call("POST", "/v1/tasks", run("all"), &p)
 	if res.StatusCode != 422 || !strings.Contains(p.words(), "body.on: no inventory is configured") {

@@ -111,7 +111,8 @@ func (s Settings) MasterConfig(as keys.Role, path, version string) (master.Confi
 func (s Settings) ServerConfig(version string) server.Config {
 	return server.Config{Listen: strings.Join(s.Server.Listen, ","), SocketGroup: s.Server.SocketGroup,
 		TLSCert: s.Server.TLS.Cert, TLSKey: s.Server.TLS.Key, TLSClientCA: s.Server.TLS.ClientCA,
-		URL: s.Server.URL, Claims: s.Redis.Embedded, Version: version, Name: s.Node.Name,
+		URL: s.Server.URL, OIDC: s.Server.OIDC.config(),
+		Claims: s.Redis.Embedded, Version: version, Name: s.Node.Name,
 		FactsStale: s.Facts.Stale, HistoryKeep: s.Past.History.Keep, Overload: s.Worker().Overload,
 		Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
 }
@@ -161,7 +162,7 @@ func (s Settings) Sources() sources.Config {
 func (s Settings) CheckServer() error {
 	_, key := ServerKeys(s.Server.Key)()
 	_, policy := Policy(s.Access(), "")()
-	return errors.Join(key, policy)
+	return errors.Join(key, policy, s.Server.OIDC.check())
 }
 
 // CheckNode reports every mistake in the files that nodes alone read.

@@ -111,6 +111,7 @@ type Server struct {
 	Key         string   `mapstructure:"key"`          // file; empty: the default one, if it is there
 	Access      string   `mapstructure:"access"`       // file; empty: the default one, if it is there
 	TLS         TLS      `mapstructure:"tls"`
+	OIDC        OIDC     `mapstructure:"oidc"`
 
 	AccessUsual bool `mapstructure:"-"` // Access is the default place
 }
@@ -292,14 +293,20 @@ func defaults(m local.Machine) map[string]any {
 // serverDefaults returns the defaults of Server.
 func serverDefaults(m local.Machine) map[string]any {
 	return map[string]any{
-		"server.listen":        []string{"unix:" + m.Sockets()[0]},
-		"server.socket_group":  "",
-		"server.url":           "",
-		"server.key":           "",
-		"server.access":        "",
-		"server.tls.cert":      "",
-		"server.tls.key":       "",
-		"server.tls.client_ca": "",
+		"server.listen":                  []string{"unix:" + m.Sockets()[0]},
+		"server.socket_group":            "",
+		"server.url":                     "",
+		"server.key":                     "",
+		"server.access":                  "",
+		"server.tls.cert":                "",
+		"server.tls.key":                 "",
+		"server.tls.client_ca":           "",
+		"server.oidc.issuer":             "",
+		"server.oidc.client_id":          "",
+		"server.oidc.client_secret_file": "",
+		"server.oidc.groups_claim":       "groups",
+		"server.oidc.groups":             []string{},
+		"server.oidc.device":             false,
 	}
 }
 

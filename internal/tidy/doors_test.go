@@ -53,6 +53,8 @@ var doors = []door{
 	{"net/http", []string{"server", "cmd", "cli", "internal/demo", "internal/sources"}, true,
 		"the server speaks HTTP, and the CLI to it; an inventory may come from a URL"},
 	{"github.com/danielgtaylor/huma", []string{"server"}, true, "the API is described in one place"},
+	{"github.com/coreos/go-oidc", []string{"server/idp"}, false, "one room judges what a provider signs"},
+	{"golang.org/x/oauth2", []string{"server/idp"}, false, "one room asks an identity provider"},
 	{"github.com/a-h/templ", []string{"server"}, true, "the pages are made in one place"},
 	{"github.com/prometheus", []string{"server/metrics", "cmd"}, true, "other rooms return numbers"},
 	{"github.com/spf13/cobra", programs, false, "only a program has subcommands"},

@@ -80,6 +80,7 @@ var floors = map[string]int{
 	"server/rights":              5,
 	"server/tokens":              6,
 	"server/sessions":            7,
+	"server/idp":                 3,
 	"server/state":               7,
 	"server/schedules":           6,
 	"server/anchor":              5,

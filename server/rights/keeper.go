@@ -7,6 +7,7 @@ import (
 
 	"muster/access"
 	"muster/fleet"
+	"muster/server/web"
 )
 
 // Needs has all that a Keeper works with.
@@ -74,6 +75,11 @@ func (k *Keeper) Rights() *access.Rights {
 		}
 	}
 	return k.rights
+}
+
+// Anything reports whether a caller may do anything at all now.
+func (k *Keeper) Anything(c web.Caller) bool {
+	return len(web.NewView(k.Rights(), whoOf(c)).Verbs()) > 0
 }
 
 // tell logs what is in force.

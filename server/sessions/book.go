@@ -15,6 +15,7 @@ import (
 	"muster/internal/serverkey"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/server/idp"
 	"muster/server/tokens"
 	"muster/server/web"
 )
@@ -33,9 +34,6 @@ type Tokens interface {
 	Held(ctx context.Context, id string) (tokens.Record, error)
 	ScopeOf(r tokens.Record) (*access.Scope, error)
 }
-
-// OIDCPrefix begins the names of principals whom an identity provider has proven.
-const OIDCPrefix = "oidc:"
 
 // A Book has the sessions of an installation. Several goroutines may use it.
 type Book struct {
@@ -148,7 +146,7 @@ func (b *Book) all(ctx context.Context, keys serverkey.Keys) ([]Kept, error) {
 // kept reads a record of any kind.
 func kept(keys serverkey.Keys, id, text, used string) Kept {
 	var wrong error
-	for _, kind := range []Kind{Browser, Program, Link} {
+	for _, kind := range []Kind{Browser, Program, Link, Code} {
 		r, err := open(keys, kind, id, text)
 		if err == nil {
 			return Kept{Record: r, Used: r.usedAt(keys, used), field: id}
@@ -296,15 +294,15 @@ func (b *Book) isNew(id string, now time.Time) bool {
 func (b *Book) offer(ctx context.Context, who web.Caller) (Record, string, error) {
 	r := Record{Kind: Link, Owner: who.Name, Proof: who.Proof(), Token: who.Token,
 		Parent: who.Session, Until: jobs.Time{Time: who.Until}}
-	if strings.HasPrefix(who.Name, OIDCPrefix) {
+	if strings.HasPrefix(who.Name, idp.Prefix) {
 		r.Groups = who.Groups // those of the machine are looked up at each request
 	}
 	return b.add(ctx, r, linkLife, who.Until)
 }
 
-// peek returns the record of a link that holds, and leaves it as it is.
-func (b *Book) peek(ctx context.Context, text string) (Record, error) {
-	r, _, err := b.read(ctx, Link, text)
+// peek returns the record of a link or code that holds, and leaves it as it is.
+func (b *Book) peek(ctx context.Context, kind Kind, text string) (Record, error) {
+	r, _, err := b.read(ctx, kind, text)
 	if errors.Is(err, unknown) {
 		err = usedLink
 	}
@@ -315,9 +313,9 @@ func (b *Book) peek(ctx context.Context, text string) (Record, error) {
 	return r, err
 }
 
-// use takes a link away. Of several who use it, one gets no error.
-func (b *Book) use(ctx context.Context, text string) (Record, error) {
-	r, err := b.peek(ctx, text)
+// take takes a link or code away. Of several who take it, one gets no error.
+func (b *Book) take(ctx context.Context, kind Kind, text string) (Record, error) {
+	r, err := b.peek(ctx, kind, text)
 	if err != nil {
 		return r, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/audit"
+	"muster/server/idp"
 	"muster/server/scribe"
 	"muster/server/web"
 )
@@ -21,12 +22,20 @@ type Pages struct {
 	Log   hclog.Logger
 	Home  string // page after the login; empty: that of the login
 
+	// Provider is asked who somebody is; nil: none is.
+	Provider *idp.Provider
+	// MayAnything reports whether some grant is for a caller.
+	MayAnything func(web.Caller) bool
 	// Refused is told of each login that is refused.
 	Refused func(r *http.Request, reason string)
+
+	starts *starts
 }
 
 // Routes registers the pages.
 func (p Pages) Routes(mux *http.ServeMux) {
+	p.starts = &starts{}
+	p.oidcRoutes(mux)
 	mux.HandleFunc("GET "+Path, p.login)
 	mux.HandleFunc("GET "+oncePath+"/{secret}", p.ask)
 	mux.HandleFunc("POST "+oncePath, p.once)
@@ -50,9 +59,13 @@ func (p Pages) login(w http.ResponseWriter, r *http.Request) {
 			Next: next, Go: true})
 		return
 	}
-	show(w, view{Title: "Log in", Words: []string{"muster does not know this browser.",
+	v := view{Title: "Log in", Words: []string{"muster does not know this browser.",
 		"Where the command line of muster works for you, `muster login --browser` prints a link that " +
-			"logs this browser in."}})
+			"logs this browser in."}}
+	if p.Provider != nil {
+		v.Forms = []form{p.leaveForm(next, nil)}
+	}
+	show(w, v)
 }
 
 // known is the page for somebody who has logged in.
@@ -70,7 +83,7 @@ func known(who web.Caller, next string) view {
 // person does, as programs that show previews do, uses nothing up.
 func (p Pages) ask(w http.ResponseWriter, r *http.Request) {
 	secret := r.PathValue("secret")
-	link, err := p.Book.peek(r.Context(), secret)
+	link, err := p.Book.peek(r.Context(), Link, secret)
 	if err != nil {
 		p.refuse(w, r, err)
 		return
@@ -88,7 +101,7 @@ func (p Pages) once(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, r, usedLink)
 		return
 	}
-	link, err := p.Book.use(r.Context(), r.PostFormValue("secret"))
+	link, err := p.Book.take(r.Context(), Link, r.PostFormValue("secret"))
 	if err != nil {
 		p.refuse(w, r, err)
 		return
@@ -176,13 +189,19 @@ func (p Pages) logout(w http.ResponseWriter, r *http.Request) {
 
 // refuse shows why a login comes to nothing.
 func (p Pages) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	var no *Refusal
 	v := view{Title: "Not logged in", Status: http.StatusServiceUnavailable,
 		Words: []string{"muster cannot do this now: " + err.Error()}}
+	reason := reasonOf(err)
+	var who *stranger
 	switch {
-	case errors.As(err, &no):
-		p.Refused(r, no.Reason)
-		v.Status, v.Words = http.StatusForbidden, []string{no.words}
+	case errors.As(err, &who):
+		p.Refused(r, reason)
+		v.Status, v.Names = http.StatusForbidden, who.names()
+		v.Words = []string{"You are " + who.who.Principal + ", and may do nothing here: the access " +
+			"file has no grant for this name or its groups. Your groups are:"}
+	case reason != "":
+		p.Refused(r, reason)
+		v.Status, v.Words = http.StatusForbidden, []string{err.Error()}
 	case errors.Is(err, errKeyless):
 		v.Status, v.Words = http.StatusConflict, []string{errKeyless.Error()}
 	default:

@@ -15,6 +15,7 @@ import (
 
 	"muster/internal/serverkey"
 	"muster/jobs"
+	"muster/server/idp"
 )
 
 // A Kind says what a record is for. It is part of the MAC, so none can stand for another.
@@ -25,6 +26,7 @@ const (
 	Browser Kind = "browser" // a session whose secret is in a cookie
 	Program Kind = "program" // a session of the command line, whose secret is sent as a token is
 	Link    Kind = "link"    // begins a session of a browser, once
+	Code    Kind = "code"    // begins a session of the command line, once
 )
 
 // The life of records. A session ends after lifeMax, and sooner if nobody uses it for idleMax.
@@ -55,6 +57,9 @@ type Record struct {
 	Until   jobs.Time `json:"until"` // a link's session ends then at the latest; zero: it may live on
 	Hash    string    `json:"hash"`  // SHA-256 of the secret, hex
 
+	// Challenge is that of the program to which a code belongs.
+	Challenge string `json:"challenge,omitempty"`
+
 	// User is the uid of the program that got the session over plain loopback, where every user of
 	// the machine can read what a browser sends to their port; nil: it came over TLS.
 	User *int `json:"user,omitempty"`
@@ -76,10 +81,13 @@ const (
 	Forged  = "forged_session" // no server wrote its record
 	Moved   = "moved_session"  // another user of the machine has it
 	Used    = "used_link"      // or an unknown one, or one that has ended
+
+	// Grantless is the reason to refuse whom an identity provider has proven, and who may do nothing.
+	Grantless = "no_grant"
 )
 
 // Reasons are all reasons of a Refusal.
-var Reasons = []string{Unknown, Ended, Forged, Moved, Used}
+var Reasons = append([]string{Unknown, Ended, Forged, Moved, Used, Grantless}, idp.Reasons...)
 
 var (
 	unknown = &Refusal{Unknown, "this session is not known: it was ended; log in again at " +
