@@ -171,7 +171,7 @@ func TestRefusals(t *testing.T) {
 		{"no token, already said", 401, `{"detail": "a token is needed: set MUSTER_TOKEN"}`, "", ExitNotAll,
 			"a token is needed: set MUSTER_TOKEN"},
 		{"wrong token", 401, `{"detail": "this token is not known"}`, "muster_x", ExitNotAll,
-			"this token is not known\nthe token in MUSTER_TOKEN is not accepted for this"},
+			"this token is not known\nthe token in MUSTER_TOKEN, or the session of `muster login`, is not accepted for this"},
 		{"forbidden", 403, `{"detail": "not this machine"}`, "", ExitNotAll,
 			"not this machine"},
 		{"not found", 404, `{"detail": "task is not known"}`, "", ExitNotAll, "task is not known"},

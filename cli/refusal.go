@@ -87,7 +87,7 @@ func (e *Refusal) hint() string {
 	case e.Status != http.StatusUnauthorized: // a refused right says itself what is missing
 		return ""
 	case e.token:
-		return "the token in MUSTER_TOKEN is not accepted for this"
+		return "the token in MUSTER_TOKEN, or the session of `muster login`, is not accepted for this"
 	case strings.Contains(e.words, "MUSTER_TOKEN"):
 		return ""
 	}

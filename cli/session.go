@@ -12,6 +12,7 @@ import (
 
 	"muster/fleet"
 	"muster/internal/certs"
+	"muster/internal/logins"
 	"muster/jobs"
 )
 
@@ -76,16 +77,14 @@ func (f Flags) open(c *cobra.Command) (*Session, error) {
 			errs = append(errs, fmt.Errorf("--as: %w", err))
 		}
 	}
-	cl, err := NewClient(f.server, os.Getenv("MUSTER_TOKEN"))
+	token, wrong := logins.Token(os.Getenv("MUSTER_TOKEN"), f.server)
+	cl, err := NewClient(f.server, token)
 	if err == nil {
 		err = cl.UseCertificates(certs.Client{Cert: os.Getenv("MUSTER_CLIENT_CERT"),
 			Key: os.Getenv("MUSTER_CLIENT_KEY"), CA: os.Getenv("MUSTER_CA")})
 	}
-	if err != nil {
-		errs = append(errs, err)
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	if err = errors.Join(append(errs, wrong, err)...); err != nil {
+		return nil, err
 	}
 	cl.As = f.as
 	s := &Session{cl, NewScreen(c)}

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -16,8 +17,9 @@ func NewWhoami() *cobra.Command {
 		Use:   "whoami",
 		Short: "Show who the server takes you for, and what proves it",
 		Long: `whoami asks the server who you are: os:alice, a user of its machine, by its unix
-socket; the owner of the token in MUSTER_TOKEN; or cert:NAME by the certificate in
-MUSTER_CLIENT_CERT. History and the audit log have that name.
+socket; the owner of the token in MUSTER_TOKEN; oidc:ISSUER#SUBJECT after muster login;
+or cert:NAME by the certificate in MUSTER_CLIENT_CERT. History and the audit log have
+that name.
 
 The verbs are all that you may do on some host; docs/ACCESS.md has their meaning, and
 says how to find out where. The groups are those that grants can name.
@@ -35,8 +37,8 @@ Exit codes: 0 it knows you, 1 it does not, 3 the server does not answer.`,
 			return s.WriteJSON(w)
 		}
 		text := cli.Cell(w.Principal) + ", by " + cli.Cell(w.Proof)
-		if w.Token != "" {
-			text += " " + cli.Cell(w.Token)
+		if id := cmp.Or(w.Token, w.Session); id != "" {
+			text += " " + cli.Cell(id)
 		}
 		if !w.Expires.IsZero() {
 			text += ", until " + cli.Moment(w.Expires)

@@ -38,6 +38,7 @@ var floors = map[string]int{
 	"internal/serverkey":         1,
 	"internal/sshsig":            1,
 	"internal/certs":             1,
+	"internal/logins":            1,
 	"windows":                    0,
 	"jobs":                       1,
 	"scripts":                    1,
