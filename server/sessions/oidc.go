@@ -178,5 +178,7 @@ func (p Pages) mayEnter(who idp.Person) error {
 	if p.MayAnything(web.Caller{Name: who.Principal, Groups: who.Groups}) {
 		return nil
 	}
+	p.Log.Warn("login without a grant", "principal", who.Principal, "mapped", who.Groups, "unmapped",
+		len(who.Unmapped))
 	return &stranger{who}
 }

@@ -91,7 +91,7 @@ var Reasons = append([]string{Unknown, Ended, Forged, Moved, Used, Grantless}, i
 
 var (
 	unknown = &Refusal{Unknown, "this session is not known: it was ended; log in again at " +
-		Path}
+		Path + ", or with `muster login`"}
 	usedLink = &Refusal{Used, "this link holds no longer: it works once, for a minute; " +
 		"`muster login --browser` makes another"}
 )
