@@ -19,28 +19,22 @@ type Values struct {
 	Files map[string][]byte `json:"files,omitempty"`
 	// Blobs holds the sizes, by SHA-256, of files that are stored elsewhere.
 	Blobs map[string]int64 `json:"blobs,omitempty"`
-	// Secrets holds the sealed texts of arguments of type secret.
+	// Secrets holds the sealed texts of arguments of type secret, or references with their mark.
 	Secrets map[string]string `json:"secrets,omitempty"`
 	// Plain holds secrets that are not sealed yet. They are never stored or sent.
 	Plain map[string]seal.Text `json:"-"`
 }
 
-// Bind is BindStored without stored contents.
+// Bind is BindGiven without secrets and stored contents.
 func (r *Runbook) Bind(args map[string]string, files map[string][]byte) (Values, error) {
-	return r.BindStored(args, files, nil)
+	return r.BindGiven(Given{Args: args, Files: files})
 }
 
-// BindStored checks the arguments of a task and completes them by defaults. For an argument
-// of type file the caller gives either the content in files, under the argument's name, or
-// the name of a stored content in args, see ParseBlob; any other text is a mistake. stored
-// has the sizes of the available contents by SHA-256; it must have those that Runbook.Blobs
-// lists. BindStored reports all mistakes at once.
-func (r *Runbook) BindStored(args map[string]string, files map[string][]byte,
-	stored map[string]int64) (Values, error) {
-	return r.BindGiven(Given{Args: args, Files: files, Stored: stored})
-}
-
-// BindGiven is BindStored with secrets; Frozen.Seal seals them later.
+// BindGiven checks the arguments of a task and completes them by defaults. For an argument
+// of type file the caller gives either the content in Files, under the argument's name, or
+// the name of a stored content in Args, see ParseBlob; any other text is a mistake. Stored
+// must have those that Runbook.Blobs lists. Frozen.Seal seals the secrets later. BindGiven
+// reports all mistakes at once.
 func (r *Runbook) BindGiven(g Given) (Values, error) {
 	v := Values{Args: map[string]string{}}
 	args, files := g.Args, g.Files
@@ -98,7 +92,7 @@ func (r *Runbook) strangers(g Given) []error {
 	}
 	given := map[string]bool{}
 	for name := range g.Args {
-		given[name] = true
+		given[name] = name != BecomePassword
 	}
 	for name := range g.Secrets {
 		given[name] = name != BecomePassword
@@ -139,13 +133,10 @@ func (v *Values) bindFile(a Argument, args map[string]string, files map[string][
 	case !ok:
 		return fmt.Errorf("argument %q is missing: %s", a.Name, a.want())
 	}
-	if v.Files == nil {
-		v.Files = map[string][]byte{}
-	}
 	sum := hash(content)
 	v.Args[a.Name] = sum
 	// an empty file is not nil, so that it comes back from JSON as it was
-	v.Files[sum] = append([]byte{}, content...)
+	put(&v.Files, sum, append([]byte{}, content...))
 	return nil
 }
 
@@ -159,4 +150,12 @@ func (a Argument) want() string {
 		return kind
 	}
 	return kind + ": " + a.Description
+}
+
+// put sets the value of a key in a map that need not be there yet.
+func put[V any](m *map[string]V, key string, value V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = value
 }

@@ -58,9 +58,6 @@ func (v *Values) bindBlob(sum string, stored map[string]int64) error {
 		return fmt.Errorf("blob %s is not there: put it there with `muster blob put FILE`",
 			BlobName(sum))
 	}
-	if v.Blobs == nil {
-		v.Blobs = map[string]int64{}
-	}
-	v.Blobs[sum] = size
+	put(&v.Blobs, sum, size)
 	return nil
 }

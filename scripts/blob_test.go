@@ -50,7 +50,7 @@ func TestBlobsOfATask(t *testing.T) {
 	if diff := cmp.Diff([]string{sumA, sumB}, r.Blobs(args)); diff != "" {
 		t.Errorf("needed: -want +got:\n%s", diff)
 	}
-	v, err := r.BindStored(args, nil, map[string]int64{sumA: 1, sumB: 2 << 30, "other": 3})
+	v, err := r.BindGiven(scripts.Given{Args: args, Stored: map[string]int64{sumA: 1, sumB: 2 << 30, "other": 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestBlobsOfATask(t *testing.T) {
 		}
 	}
 	// A file that the task carries itself is none.
-	v, err = r.BindStored(nil, map[string][]byte{"image": []byte("x")}, map[string]int64{sumA: 1})
+	v, err = r.BindGiven(scripts.Given{Files: map[string][]byte{"image": []byte("x")}, Stored: map[string]int64{sumA: 1}})
 	if diff := cmp.Diff([]string{sumA}, r.Freeze(v).Blobs()); diff != "" || err != nil {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
@@ -93,8 +93,8 @@ func TestBindMissesBlobs(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	_, err = r.BindStored(map[string]string{"image": "sha256:" + sumB},
-		map[string][]byte{"image": nil}, map[string]int64{sumA: 1, sumB: 1})
+	_, err = r.BindGiven(scripts.Given{Args: map[string]string{"image": "sha256:" + sumB},
+		Files: map[string][]byte{"image": nil}, Stored: map[string]int64{sumA: 1, sumB: 1}})
 	if err == nil || !strings.Contains(err.Error(), `argument "image" is given twice`) {
 		t.Errorf("got %v", err)
 	}

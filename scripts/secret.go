@@ -10,6 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"muster/internal/seal"
+	"muster/internal/secretref"
 )
 
 // This file handles arguments of type secret. No text of a step contains their values: a
@@ -68,14 +69,15 @@ func (r *Runbook) SecretArguments() []string {
 
 // bindSecret stores a secret unchanged. No message quotes it.
 func (v *Values) bindSecret(a Argument, g Given) error {
-	if _, said := g.Args[a.Name]; said {
-		return fmt.Errorf("argument %q is secret: given as a text it stands in the list of processes "+
-			"and in the history of the shell; %s", a.Name, a.howSecret())
-	}
 	text, ok := g.Secrets[a.Name]
+	ref, said := g.Args[a.Name]
 	switch {
+	case ok && strings.HasPrefix(ref, secretref.Mark):
+		return fmt.Errorf("argument %q is given twice, as a secret and as a text: keep one", a.Name)
+	case said:
+		return v.bindRef(a.Name, ref, a.howSecret())
 	case !ok && g.Unsaid:
-		v.keepSecret(a.Name, "")
+		put(&v.Plain, a.Name, "")
 		return nil
 	case !ok:
 		return fmt.Errorf("argument %q is missing: %s; %s", a.Name, a.want(), a.howSecret())
@@ -83,38 +85,42 @@ func (v *Values) bindSecret(a Argument, g Given) error {
 	if _, err := a.canonical(string(text)); err != nil {
 		return fmt.Errorf("argument %q: %w", a.Name, err)
 	}
-	v.keepSecret(a.Name, text)
+	put(&v.Plain, a.Name, text)
 	return nil
 }
 
-func (v *Values) keepSecret(name string, text seal.Text) {
-	if v.Plain == nil {
-		v.Plain = map[string]seal.Text{}
+// bindRef stores a reference in place of a secret. No message quotes it: it may be the secret.
+func (v *Values) bindRef(name, text, how string) error {
+	switch err := secretref.Check(text); {
+	case errors.Is(err, secretref.ErrNone):
+		return fmt.Errorf("argument %q is secret: given as a text it stands in the list of processes "+
+			"and in the history of the shell; %s", name, how)
+	case err != nil:
+		return fmt.Errorf("argument %q: %w", name, err)
 	}
-	v.Plain[name] = text
+	put(&v.Secrets, name, text)
+	return nil
 }
 
 // bindBecome stores the password of sudo, which is not an argument. No message quotes it.
 func (v *Values) bindBecome(g Given) error {
 	text, ok := g.Secrets[BecomePassword]
-	switch {
+	ref, said := g.Args[BecomePassword]
+	switch err := text.CheckLine(); {
+	case said && !ok:
+		return v.bindRef(BecomePassword, ref, "give a reference to it")
 	case !ok:
 		return nil
-	case text == "":
-		return errors.New("the password of sudo is empty")
-	case strings.ContainsAny(string(text), "\n\r\x00"):
-		return errors.New("the password of sudo has more than one line")
+	case err != nil:
+		return fmt.Errorf("the password of sudo %w", err)
 	}
-	if v.Plain == nil {
-		v.Plain = map[string]seal.Text{}
-	}
-	v.Plain[BecomePassword] = text
+	put(&v.Plain, BecomePassword, text)
 	return nil
 }
 
 func (a Argument) howSecret() string {
-	return fmt.Sprintf("give it as --arg %s=@FILE, or --arg %s=@- for the standard input, or leave "+
-		"it out on a terminal, which asks for it", a.Name, a.Name)
+	return fmt.Sprintf("give it as --arg %[1]s=@FILE, or --arg %[1]s=@- for the standard input, or "+
+		"--arg %[1]s=ref:REFERENCE, or leave it out on a terminal, which asks for it", a.Name)
 }
 
 // secretValue checks a secret by its rules, in messages that do not quote it.
@@ -145,10 +151,8 @@ func (v Values) secretNames() []string {
 
 // Seal replaces plain secrets by sealed ones.
 func (f *Frozen) Seal(how func(argument string, text seal.Text) (string, error)) error {
-	if len(f.Values.Plain) == 0 {
-		return nil
-	}
 	sealed := map[string]string{}
+	maps.Copy(sealed, f.Values.Secrets) // references
 	for name, text := range f.Values.Plain {
 		box, err := how(name, text)
 		if err != nil {
@@ -285,9 +289,7 @@ func within(command string, functions []string) bool {
 // functionsOf returns the functions that a shell text defines.
 func functionsOf(text string) []string {
 	t, _ := cut(text)
-	file, bad := parseShell(punch(text, t.placeholders(), func(n int) string {
-		return strings.Repeat("A", n)
-	}))
+	file, bad := parsePunched(text, t)
 	if bad != nil {
 		return nil
 	}
@@ -299,6 +301,12 @@ func functionsOf(text string) []string {
 		return true
 	})
 	return names
+}
+
+// parsePunched reads a shell text with letters in place of its placeholders.
+func parsePunched(text string, t template) (*syntax.File, *fault) {
+	letters := func(n int) string { return strings.Repeat("A", n) }
+	return parseShell(punch(text, t.placeholders(), letters))
 }
 
 // shellWithSecrets reads a shell text that may use secrets.
@@ -319,9 +327,7 @@ func (p *parser) exposedIn(text string, t template) []fault {
 	if len(holes) == 0 {
 		return nil
 	}
-	file, bad := parseShell(punch(text, t.placeholders(), func(n int) string {
-		return strings.Repeat("A", n)
-	}))
+	file, bad := parsePunched(text, t)
 	if bad != nil {
 		return []fault{*bad}
 	}

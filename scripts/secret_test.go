@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os/exec"
 	"strings"
 	"testing"
@@ -204,5 +205,52 @@ func TestSecretThatIsNotThereIsNotGuessed(t *testing.T) {
 	f.Values.Secrets = nil
 	if a, err := f.Step(0, fleet.Host{Name: "h"}, scripts.Context{}); err == nil {
 		t.Errorf("without its secret the step is %q", a.Shell)
+	}
+}
+
+func TestAReferenceStandsInPlaceOfASecret(t *testing.T) {
+	t.Parallel()
+	book := mustParse(t, `name: x
+arguments: {password: {type: secret, max_length: 5}}
+steps: [{name: use, run: "printf %s {{password}}"}]
+`)
+	v, err := book.BindGiven(scripts.Given{Args: map[string]string{"password": "ref:vault:kv/fw#pw",
+		scripts.BecomePassword: "ref:cred:sudo"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"password": "ref:vault:kv/fw#pw", scripts.BecomePassword: "ref:cred:sudo"}
+	if len(v.Plain) != 0 || len(v.Args) != 0 || !maps.Equal(v.Secrets, want) {
+		t.Errorf("bound: %+v", v)
+	}
+	f := book.Freeze(v)
+	f.Values.Plain = map[string]seal.Text{"other": "y"}
+	err = f.Seal(func(string, seal.Text) (string, error) { return "s1.x.y", nil })
+	want["other"] = "s1.x.y"
+	if err != nil || !maps.Equal(f.Values.Secrets, want) {
+		t.Errorf("sealed: %+v, %v", f.Values.Secrets, err)
+	}
+	for _, c := range []struct {
+		given scripts.Given
+		want  string
+	}{
+		{scripts.Given{Args: map[string]string{"password": "hunter2"}}, "given as a text"},
+		{scripts.Given{Args: map[string]string{"password": "ref:hunter2"}}, "names no known place"},
+		{scripts.Given{Args: map[string]string{"password": "ref:cred:x"},
+			Secrets: map[string]seal.Text{"password": "hunter2"}}, "twice"},
+		{scripts.Given{Args: map[string]string{"password": "ref:cred:x", scripts.BecomePassword: "hunter2"}},
+			"given as a text"},
+		{scripts.Given{Args: map[string]string{"password": "ref:cred:x"},
+			Secrets: map[string]seal.Text{scripts.BecomePassword: "a\nhunter2"}}, "the password of sudo has more than one line"},
+	} {
+		_, err := book.BindGiven(c.given)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%+v: %v, want %q", c.given.Args, err, c.want)
+		}
+	}
+	// A secret that begins as a reference does is a secret.
+	v, err = book.BindGiven(scripts.Given{Secrets: map[string]seal.Text{"password": "ref:c"}})
+	if err != nil || len(v.Secrets) != 0 || v.Plain["password"] != "ref:c" {
+		t.Errorf("a secret like a reference: %+v, %v", v.Secrets, err)
 	}
 }

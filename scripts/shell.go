@@ -51,9 +51,7 @@ func ShellCommand(words []string) (string, error) {
 // pass does not know.
 func checkShell(text string, t template) []fault {
 	holes := t.placeholders()
-	file, bad := parseShell(punch(text, holes, func(n int) string {
-		return strings.Repeat("A", n)
-	}))
+	file, bad := parsePunched(text, t)
 	if bad != nil {
 		return []fault{*bad}
 	}

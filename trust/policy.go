@@ -265,7 +265,7 @@ func (r *policyReader) globs(n *yaml.Node) []string {
 // ruleFor returns the rule for a job.
 func (p *Policy) ruleFor(runbook string, h fleet.Host) (Rule, error) {
 	for _, rule := range p.rules {
-		fits, err := rule.fits(runbook, h)
+		fits, err := rule.Fits(runbook, h)
 		if err != nil {
 			return rest(), err
 		}
@@ -276,8 +276,8 @@ func (p *Policy) ruleFor(runbook string, h fleet.Host) (Rule, error) {
 	return rest(), nil
 }
 
-// fits reports whether a rule is for a runbook on a host.
-func (r Rule) fits(runbook string, h fleet.Host) (bool, error) {
+// Fits reports whether a rule is for a runbook on a host.
+func (r Rule) Fits(runbook string, h fleet.Host) (bool, error) {
 	named := len(r.Runbooks) == 0
 	for _, glob := range r.Runbooks {
 		ok, _ := path.Match(glob, runbook) // ParsePolicy refuses a bad pattern

@@ -24,6 +24,7 @@ import (
 	"muster/jobs"
 	"muster/scripts"
 	"muster/worker/attempt"
+	"muster/worker/secrets"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -456,6 +457,8 @@ type bootClock struct {
 type stores struct {
 	blobs  func(context.Context, string, int64) (io.ReadSeekCloser, error)
 	unseal func(task, argument, sealed string) (seal.Text, error)
+	fetch  func(context.Context, secrets.Ask) (seal.Text, error)
+	trust  attempt.Trust
 
 	committed func(context.Context, string, jobs.TaskID) (jobs.Micros, error)
 	answer    func(context.Context, string, jobs.Reading) error
@@ -501,7 +504,7 @@ func (s *stand) startWith(h jobs.Handover) {
 	s.t.Helper()
 	w, err := New(s.cfg, Doors{Queue: s.q, Times: s.times, Clock: s.clock, Log: s.log,
 		Steps: attempt.Doors{Queue: s.q, Kin: s.hosts.kin, Dial: s.hosts.connect, Blobs: s.blobs,
-			Unseal: s.unseal, Committed: s.committed, Answer: s.answer,
+			Unseal: s.unseal, Fetch: s.fetch, Trust: s.trust, Committed: s.committed, Answer: s.answer,
 			Synchronised: func() error { return s.times.ntp }}})
 	if err != nil {
 		s.t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"muster/api"
 	"muster/cli"
 	"muster/fleet"
+	"muster/internal/secretref"
 	"muster/jobs"
 	"muster/scripts"
 	"muster/trust"
@@ -144,7 +145,11 @@ func arguments(v scripts.Values) (pairs [][2]string) {
 		pairs = append(pairs, [2]string{"argument", cli.Cell(name) + "=" + words})
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Secrets)) {
-		pairs = append(pairs, [2]string{"argument", cli.Cell(name) + " (secret)"})
+		words := " (secret)"
+		if ref, ok := secretref.Cut(v.Secrets[name]); ok {
+			words = " (secret, from " + cli.Fit(cli.Cell(ref), argumentMax) + ")"
+		}
+		pairs = append(pairs, [2]string{"argument", cli.Cell(name) + words})
 	}
 	return pairs
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"muster/internal/secretref"
 	"muster/scripts"
 )
 
@@ -14,6 +15,13 @@ import (
 func (f *RunFlags) WithBecome(ctx context.Context, secrets map[string]string, ask keyhole,
 	read func(path string) ([]byte, error)) (map[string]string, error) {
 	if f.become == "" {
+		return secrets, nil
+	}
+	if strings.HasPrefix(f.become, secretref.Mark) {
+		if err := secretref.Check(f.become); err != nil {
+			return nil, fmt.Errorf("--become-password: %w", err)
+		}
+		f.Args = append(f.Args, scripts.BecomePassword+"="+f.become)
 		return secrets, nil
 	}
 	text, err := f.becomePassword(ctx, ask, read)
@@ -39,7 +47,8 @@ func (f *RunFlags) becomePassword(ctx context.Context, ask keyhole,
 		return strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r"), nil
 	case f.become != "ask":
 		return "", errors.New("a password here shows in the list of processes and in the history of " +
-			"the shell: want @FILE, @- for the standard input, or ask for a question on the terminal")
+			"the shell: want @FILE, @- for the standard input, ref:REFERENCE, or ask for a question on " +
+			"the terminal")
 	case f.dry:
 		return "", errors.New("a plan asks nobody: give @FILE, or leave it out")
 	case ask == nil:

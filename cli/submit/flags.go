@@ -57,7 +57,7 @@ func (f *RunFlags) AddTerms(c *cobra.Command) {
 	fl.StringVar(&f.priority, "priority", "", "high, normal or low: the task's `share` of a queue "+
 		"that is overloaded (default normal)")
 	fl.StringVar(&f.become, "become-password", "",
-		"the password of sudo, where hosts have become: sudo: `@file`, @- or ask")
+		"the password of sudo, where hosts have become: sudo: `@file`, @-, ref:REFERENCE or ask")
 	f.addTimed(c)
 	f.only.add(c)
 	cli.CompleteFlag(c, "priority", string(jobs.PriorityHigh), string(jobs.PriorityNormal),

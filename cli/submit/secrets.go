@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -12,6 +13,7 @@ import (
 	"muster/api"
 	"muster/cli"
 	"muster/internal/files"
+	"muster/internal/secretref"
 	"muster/scripts"
 )
 
@@ -52,6 +54,9 @@ func (f *RunFlags) secrets(ctx context.Context, r api.Runbook, ask keyhole,
 		if a.Type != string(scripts.TypeSecret) {
 			continue
 		}
+		if f.refersTo(a.Name) {
+			continue
+		}
 		text, found, err := f.takeSecret(a.Name, read)
 		if !found && err == nil && ask != nil {
 			text, err = ask(ctx, a.Name)
@@ -70,6 +75,13 @@ func (f *RunFlags) secrets(ctx context.Context, r api.Runbook, ask keyhole,
 	return texts, nil
 }
 
+// refersTo reports whether --arg gives a reference to a secret, which is no secret.
+func (f *RunFlags) refersTo(name string) bool {
+	return slices.ContainsFunc(f.Args, func(one string) bool {
+		return strings.HasPrefix(one, name+"="+secretref.Mark)
+	})
+}
+
 // takeSecret takes one secret out of --arg. No message repeats the given text.
 func (f *RunFlags) takeSecret(name string, read func(path string) ([]byte, error)) (text string,
 	found bool, err error) {
@@ -86,9 +98,9 @@ func (f *RunFlags) takeSecret(name string, read func(path string) ([]byte, error
 			err = fmt.Errorf("--arg %s: this argument was given already", name)
 			continue
 		case !isFile:
-			err = fmt.Errorf("--arg %s: it is secret, and a text here shows in the list of processes and "+
-				"in the history of the shell: give --arg %s=@FILE, or --arg %s=@- for the standard input, or "+
-				"leave it out on a terminal, which asks for it", name, name, name)
+			err = fmt.Errorf("--arg %[1]s: it is secret, and a text here shows in the list of processes "+
+				"and in the history of the shell: give --arg %[1]s=@FILE, --arg %[1]s=@- for the standard "+
+				"input, --arg %[1]s=ref:REFERENCE, or leave it out on a terminal, which asks for it", name)
 			continue
 		}
 		found = true

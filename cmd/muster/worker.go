@@ -27,6 +27,7 @@ import (
 	"muster/worker"
 	"muster/worker/attempt"
 	"muster/worker/cache"
+	"muster/worker/secrets"
 	"muster/worker/warden"
 )
 
@@ -83,13 +84,15 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
+	sources := secrets.New(h.Node, settings.SourcesOf(cfg.References), cfg.Credentials)
+	defer giveBack(ctx, sources)
 	held := doors{work.NewWork(q), care.NewFair(q)}
 	w, err := worker.New(cfg.Worker, worker.Doors{Queue: held, Clock: proc.Boot, Log: log,
 		Times: agreements{hub.NewTimetable(q), hub.NewEstimates(q), q},
 		Steps: attempt.Doors{Queue: held, Kin: work.NewKin(q), Committed: held.Committed,
 			Answer: held.AnswerAsk, Dial: attempt.SSH(client),
 			Blobs:  cache.New(cfg.Cache, blobs.NewStore(q)).Open,
-			Unseal: unseal(cfg.SecretsKey), Synchronised: proc.ClockKept,
+			Unseal: unseal(cfg.SecretsKey), Fetch: sources.Fetch, Synchronised: proc.ClockKept,
 			Trust: trusted(cfg.TrustDir, q, log)}})
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
@@ -128,6 +131,15 @@ func trusted(dir string, q *queue.Conn, log hclog.Logger) attempt.Trust {
 		return nil
 	}
 	return warden.New(work.NewSigned(q), rules, time.Now, log)
+}
+
+// giveBackTime is the time in which a child that ends gives back the token of Vault.
+const giveBackTime = 2 * time.Second
+
+func giveBack(ctx context.Context, s *secrets.Sources) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	defer cancel()
+	s.Close(ctx)
 }
 
 // unseal opens secrets with the keys of a file; nil: there is no file.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -43,6 +44,43 @@ func Private(path string, most int) ([]byte, fs.FileMode, error) {
 func Owned(path string, most int) ([]byte, fs.FileInfo, error) {
 	out, err := within(patience, path, func() (content, error) { return read(path, most) })
 	return out.data, out.info, err
+}
+
+// Within is Owned for a file below a folder. No symbolic link leads out of the folder.
+func Within(folder, name string, most int) ([]byte, fs.FileInfo, error) {
+	out, err := within(patience, folder, func() (content, error) {
+		root, err := os.OpenRoot(folder)
+		if err != nil {
+			return content{}, err
+		}
+		defer root.Close()
+		return readIn(root, name, most)
+	})
+	return out.data, out.info, err
+}
+
+func readIn(root *os.Root, name string, most int) (content, error) {
+	path := filepath.Join(root.Name(), name)
+	// To open a device may do something, so it is not opened to look at it.
+	info, err := root.Stat(name)
+	if err == nil {
+		err = regular(path, info)
+	}
+	if err != nil {
+		return content{}, err
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return content{}, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err == nil {
+		err = regular(path, info)
+	}
+	if err != nil {
+		return content{}, err
+	}
+	return readAll(f, info, most)
 }
 
 type content struct {
@@ -85,15 +123,19 @@ func read(path string, most int) (content, error) {
 		return content{}, err
 	}
 	defer f.Close()
+	return readAll(f, info, most)
+}
+
+func readAll(f *os.File, info fs.FileInfo, most int) (content, error) {
 	if info.Size() > int64(most) {
-		return content{}, tooLarge(path, most)
+		return content{}, tooLarge(f.Name(), most)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	switch {
 	case err != nil:
 		return content{}, err
 	case len(data) > most: // it grows
-		return content{}, tooLarge(path, most)
+		return content{}, tooLarge(f.Name(), most)
 	}
 	return content{data, info}, nil
 }

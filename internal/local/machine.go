@@ -15,6 +15,8 @@ type Machine struct {
 	Runtime string // XDG_RUNTIME_DIR
 	Agent   string // SSH_AUTH_SOCK
 	home    string // of the user; empty: not known
+
+	Credentials string // CREDENTIALS_DIRECTORY, which systemd makes for a service
 }
 
 // KnownHosts returns the files that ssh reads, behind one of muster's own.
@@ -66,6 +68,10 @@ func (m Machine) AccessFile() string { return m.configured("access.yaml") }
 // TrustDir returns the default folder of what a node trusts; empty: this user has no place for it.
 func (m Machine) TrustDir() string { return m.configured("trust") }
 
+// References returns the default file with the rules for references to secrets; empty: this user
+// has no place for it.
+func (m Machine) References() string { return m.configured("references.yaml") }
+
 // configured returns the default place of a file of the configuration.
 func (m Machine) configured(file string) string {
 	switch {
@@ -86,7 +92,7 @@ func (m Machine) AuditDir(nodeDir string) string {
 func This() Machine {
 	home, _ := os.UserHomeDir() // a service may have none
 	m := Machine{UID: os.Getuid(), Runtime: os.Getenv("XDG_RUNTIME_DIR"),
-		Agent: os.Getenv("SSH_AUTH_SOCK"), home: home}
+		Agent: os.Getenv("SSH_AUTH_SOCK"), Credentials: os.Getenv("CREDENTIALS_DIRECTORY"), home: home}
 	if u, err := user.Current(); err == nil {
 		m.User = u.Username
 	}

@@ -39,6 +39,18 @@ func (Text) Format(f fmt.State, _ rune) { fmt.Fprint(f, Mask) }
 // MarshalText is Mask.
 func (Text) MarshalText() ([]byte, error) { return []byte(Mask), nil }
 
+// CheckLine returns an error unless the text is one line, for a secret whose next line somebody
+// would read as something else.
+func (t Text) CheckLine() error {
+	switch {
+	case t == "":
+		return errors.New("is empty")
+	case strings.ContainsAny(string(t), "\n\r\x00"):
+		return errors.New("has more than one line")
+	}
+	return nil
+}
+
 // Keys open what was sealed with any of them. The first one seals.
 type Keys struct{ list []key }
 

@@ -37,6 +37,11 @@ type Child struct {
 	// SecretsKey is the file with the keys of secret arguments; empty: there is none.
 	SecretsKey string `json:"secrets_key,omitempty"`
 
+	// References is the file that says which references to secrets the node resolves; empty: none.
+	// Credentials is the folder with the credentials of the service; empty: it has none.
+	References  string `json:"references,omitempty"`
+	Credentials string `json:"credentials,omitempty"`
+
 	// TrustDir is the folder that says whom the node trusts; empty: it believes Redis.
 	TrustDir string `json:"trust_dir,omitempty"`
 }
@@ -56,6 +61,7 @@ func (s Settings) ForChild(as keys.Role) (json.RawMessage, error) {
 	c := Child{Redis: s.Queue(), As: as, SSH: s.Remote(), Worker: s.Worker(), Log: s.Log,
 		Cache: cache.Config{Dir: filepath.Join(s.Node.Dir, "blobs"), Max: int64(s.Blobs.Cache)}}
 	c.SecretsKey, c.TrustDir = s.Keys.Secrets.Key, s.Keys.Trust.Dir
+	c.References, c.Credentials = s.Keys.Secrets.References, s.Keys.Secrets.Credentials
 	c.SSH.DoorDir = s.Node.Dir
 	c.Redis.Pool = 5 // the clerk's call, beside it checkpoints, stops, speeches and a reordering
 	return json.Marshal(c)
@@ -166,7 +172,14 @@ func (s Settings) CheckServer() error {
 }
 
 // CheckNode reports every mistake in the files that nodes alone read.
-func (s Settings) CheckNode() error { return s.Keys.Trust.validate() }
+func (s Settings) CheckNode() error {
+	errs := []error{s.Keys.Trust.validate()}
+	if read := SourcesOf(s.Keys.Secrets.References); read != nil {
+		_, err := read()
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
 
 // Validate reports every mistake of all parts at once.
 func (s Settings) Validate() error {

@@ -5,13 +5,20 @@ import (
 	"fmt"
 	"io/fs"
 
+	"muster/fleet"
 	"muster/internal/files"
 	"muster/internal/seal"
+	"muster/worker/secrets"
 )
 
 // Secrets says what secret arguments are sealed with.
 type Secrets struct {
 	Key string `mapstructure:"key"` // a file; empty: there are no secret arguments
+
+	// References is a file that says which references to secrets a node resolves; empty: none.
+	References string `mapstructure:"references"`
+
+	Credentials string `mapstructure:"-"` // the folder that systemd made for the service
 }
 
 // keysMax bounds what is read of a file of keys.
@@ -43,6 +50,19 @@ func KeysOf(path string) func() (seal.Keys, error) {
 		return nil
 	}
 	return func() (seal.Keys, error) { return readKeys("secrets.key", path, seal.ParseKeys) }
+}
+
+// SourcesOf returns a function that reads which references a node resolves; nil: there is no file.
+// A changed file is in force at once.
+func SourcesOf(path string) func() (*secrets.Config, error) {
+	if path == "" {
+		return nil
+	}
+	w := watched[*secrets.Config]{setting: "secrets.references", path: path, max: keysMax, bad: 0o022,
+		parse: func(data []byte) (*secrets.Config, error) {
+			return secrets.Parse(fleet.Source{Name: path, Data: data})
+		}}
+	return w.get
 }
 
 // validate reads the file once: what is wrong with it is better known at the start.

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,5 +45,36 @@ func TestKeyFileOthersCouldReadIsRefused(t *testing.T) {
 			!strings.Contains(err.Error(), "secrets.key: ") {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// A changed file of rules is in force at once, and others must not be able to change it.
+func TestTheRulesForReferencesAreFollowed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "references.yaml")
+	put := func(text string, mode os.FileMode) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := SourcesOf(path)
+	for _, c := range []struct {
+		text string
+		mode os.FileMode
+		want string
+	}{
+		{"allow: []\n", 0o644, ""}, {"allow: {}\n", 0o644, path + ":1: allow: want a list"},
+		{"allow: []\nunsigned: true\n", 0o600, ""}, {"allow: []\n", 0o666, "has mode 0666, so others can change it"},
+	} {
+		put(c.text, c.mode)
+		cfg, err := read()
+		if c.want == "" && (err != nil || cfg.Unsigned != strings.Contains(c.text, "unsigned")) ||
+			c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q, mode %o: %+v, %v, want %q", c.text, c.mode, cfg, err, c.want)
+		}
+	}
+	if SourcesOf("") != nil {
+		t.Error("without a file there are rules")
 	}
 }

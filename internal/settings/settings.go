@@ -276,8 +276,6 @@ func defaults(m local.Machine) map[string]any {
 		"blobs.grace":                  server.DefaultBlobs().Grace,
 		"blobs.cache":                  cacheDefault,
 		"facts.stale":                  server.DefaultFactsStale,
-		"secrets.key":                  "",
-		"trust.dir":                    "",
 		"log.level":                    "info",
 		"log.format":                   "text",
 		"inventory":                    []string{},
@@ -287,6 +285,7 @@ func defaults(m local.Machine) map[string]any {
 	}
 	maps.Copy(all, serverDefaults(m))
 	maps.Copy(all, pastDefaults())
+	maps.Copy(all, keyDefaults())
 	return all
 }
 
@@ -308,6 +307,11 @@ func serverDefaults(m local.Machine) map[string]any {
 		"server.oidc.groups":             []string{},
 		"server.oidc.device":             false,
 	}
+}
+
+// keyDefaults returns the defaults of Keyrings.
+func keyDefaults() map[string]any {
+	return map[string]any{"secrets.key": "", "secrets.references": "", "trust.dir": ""}
 }
 
 // pastDefaults returns the defaults of Past.
@@ -382,6 +386,10 @@ func read(s Source, m local.Machine) (Settings, error) {
 	if out.Keys.Trust.Dir == "" {
 		out.Keys.Trust.Dir = usualTrust(m)
 	}
+	if out.Keys.Secrets.References == "" {
+		out.Keys.Secrets.References = present(m.References())
+	}
+	out.Keys.Secrets.Credentials = m.Credentials
 	if out.Server.Access == "" {
 		out.Server.Access, out.Server.AccessUsual = m.AccessFile(), true
 	}

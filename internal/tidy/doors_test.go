@@ -50,8 +50,9 @@ var doors = []door{
 	{"github.com/jackc/pgx", []string{"history"}, false, "one package knows the tables"},
 	{"github.com/pressly/goose", []string{"history"}, false, "one package knows the tables"},
 
-	{"net/http", []string{"server", "cmd", "cli", "internal/demo", "internal/sources"}, true,
-		"the server speaks HTTP, and the CLI to it; an inventory may come from a URL"},
+	{"net/http", []string{"server", "cmd", "cli", "internal/demo", "internal/sources", "worker/secrets"}, true,
+		"the server speaks HTTP, and the CLI to it; an inventory may come from a URL, a secret from Vault"},
+	{"filippo.io/age", []string{"worker/secrets"}, true, "secrets are handled by few"},
 	{"github.com/danielgtaylor/huma", []string{"server"}, true, "the API is described in one place"},
 	{"github.com/coreos/go-oidc", []string{"server/idp"}, false, "one room judges what a provider signs"},
 	{"golang.org/x/oauth2", []string{"server/idp"}, false, "one room asks an identity provider"},

@@ -26,7 +26,9 @@ func (p *Draft) CheckBecome() []error {
 			"muster has not: `muster hosts check` says where and why; write become: sudo or become: none "+
 			"in an override of those hosts", wording.ClipList(fleet.Fold(cannot)))}
 	}
-	if _, given := secrets[scripts.BecomePassword]; given && !asks {
+	_, given := secrets[scripts.BecomePassword]
+	_, referred := p.Frozen.Values.Secrets[scripts.BecomePassword]
+	if (given || referred) && !asks {
 		return []error{fault.At("body.secrets", "a password of sudo is given, and no host of this task "+
 			"has become: sudo in the inventory: leave it out")}
 	}

@@ -4,12 +4,13 @@ import (
 	"maps"
 	"slices"
 
+	"muster/internal/secretref"
 	"muster/jobs"
 	"muster/scripts"
 )
 
 // ranOf describes a frozen runbook for people who ask later what ran. It has the names of
-// secrets only.
+// secrets only, and references to secrets.
 func ranOf(f scripts.Frozen) *jobs.Ran {
 	list := argumentsOf(f.Values)
 	r := jobs.NewRan(f.Version, f.Hash, list)
@@ -33,6 +34,9 @@ func argumentsOf(v scripts.Values) []jobs.Argument {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(v.Secrets)), maps.Keys(v.Plain))
 	for _, name := range names {
 		byName[name] = jobs.Argument{Name: name, Secret: true}
+		if _, ok := secretref.Cut(v.Secrets[name]); ok {
+			byName[name] = jobs.Argument{Name: name, Value: v.Secrets[name]}
+		}
 	}
 	list := make([]jobs.Argument, 0, len(byName))
 	for _, name := range slices.Sorted(maps.Keys(byName)) {

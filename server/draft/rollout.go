@@ -8,6 +8,7 @@ import (
 	"muster/fleet"
 	"muster/internal/wording"
 	"muster/jobs"
+	"muster/scripts"
 	"muster/server/fault"
 )
 
@@ -76,7 +77,7 @@ func (in Setting) healthCheck(ask jobs.RolloutAsk, hosts []fleet.Host) (
 	if err != nil {
 		return nil, nil, fault.Each(at, err)
 	}
-	values, err := runbook.BindStored(ask.HealthArgs, nil, in.Stored)
+	values, err := runbook.BindGiven(scripts.Given{Args: ask.HealthArgs, Stored: in.Stored})
 	if err != nil {
 		return nil, nil, fault.Each("body.rollout.health_args", err)
 	}

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"muster/internal/seal"
+	"muster/internal/secretref"
 	"muster/jobs"
 	"muster/scripts"
 	"muster/server/draft"
@@ -62,6 +64,11 @@ func (s Sealer) seal(p *draft.Draft) error {
 // open opens the secrets of an older task, to be sealed anew for the task that does some of
 // its jobs again.
 func (s Sealer) open(of jobs.TaskID, frozen scripts.Frozen) (map[string]seal.Text, error) {
+	frozen.Values.Secrets = maps.Clone(frozen.Values.Secrets)
+	maps.DeleteFunc(frozen.Values.Secrets, func(_, text string) bool {
+		_, ref := secretref.Cut(text) // the new task keeps it as it is
+		return ref
+	})
 	if len(frozen.Values.Secrets) == 0 {
 		return nil, nil
 	}

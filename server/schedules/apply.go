@@ -33,7 +33,7 @@ func (s Resource) applySchedules(ctx context.Context,
 		wrong = append(wrong, web.Mistake("body.files", "no schedule is in there"))
 	}
 	for _, e := range entries {
-		wrong = append(wrong, openly(s.Catalog(), e.Name, e.Runbook)...)
+		wrong = append(wrong, openly(s.Catalog(), e)...)
 	}
 	for try := 1; ; try++ {
 		p := applying{ApplySchedules: in.Body, giver: g}

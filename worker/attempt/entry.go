@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"muster/internal/seal"
 	"muster/jobs"
 	"muster/trust"
 	"muster/worker/verdict"
@@ -25,7 +24,7 @@ func (e entry) refused(ctx context.Context) (r jobs.Result, refused bool) {
 	if r, unfit := e.unfit(); unfit {
 		return r, true
 	}
-	if err := e.unseal(); err != nil {
+	if err := e.unseal(ctx); err != nil {
 		return e.sealedEnd(err), true
 	}
 	return jobs.Result{}, false
@@ -121,27 +120,4 @@ func (e entry) hostKnows() bool {
 	}
 	action, err := e.at.action(g.Step)
 	return err == nil && verdict.Refuses(g.Host, action)
-}
-
-// unseal opens the secrets of the job.
-func (e entry) unseal() error {
-	a := e.at
-	var err error
-	a.secrets.texts, err = a.plan.Book.OpenSecrets(func(argument, sealed string) (seal.Text, error) {
-		if a.env.Unseal == nil {
-			return "", errNoSecrets
-		}
-		return a.env.Unseal(string(a.grant.Job.Task()), argument, sealed)
-	})
-	if a.secrets.veil = newVeil(a.secrets.texts); len(a.secrets.texts) > 0 {
-		a.transcript.Live.Silence() // two pieces of the live output may hold one half of a secret each
-	}
-	return err
-}
-
-// sealedEnd returns the end of a job whose secrets cannot be opened. No step was started.
-func (e entry) sealedEnd(err error) jobs.Result {
-	f := e.at.evidence()
-	return f.Doubt(f.End(jobs.Failed, jobs.ClassOperator, "the secrets of the task cannot be opened "+
-		"on this node: "+err.Error()+"; give all servers and nodes the same secrets.key, then retry"))
 }

@@ -13,6 +13,7 @@ import (
 	"muster/jobs"
 	"muster/worker/agreed"
 	"muster/worker/said"
+	sources "muster/worker/secrets"
 	"muster/worker/verdict"
 )
 
@@ -77,6 +78,9 @@ type Doors struct {
 	// Unseal opens a secret argument of a task.
 	Unseal func(task, argument, sealed string) (seal.Text, error)
 
+	// Fetch finds the secret of a reference; nil: this node resolves none.
+	Fetch func(ctx context.Context, a sources.Ask) (seal.Text, error)
+
 	// Trust decides whether a job was ordered by those whom this node trusts; nil: the node trusts
 	// the queue.
 	Trust Trust
@@ -95,6 +99,10 @@ type Trust interface {
 	// *warden.Doubt if the job must not run, a *trust.EarlyError if it must wait; any other error
 	// leaves that open.
 	Check(ctx context.Context, zone string, g jobs.Grant, spec jobs.Spec) error
+
+	// Holds returns an error unless a signed order holds for a job, whatever the rules are for jobs
+	// without. The error is a *warden.Doubt if none holds; any other error leaves that open.
+	Holds(ctx context.Context, zone string, g jobs.Grant, spec jobs.Spec) error
 
 	// Answered returns an error if the answer at a gate of a job, at a step, does not count.
 	Answered(ctx context.Context, zone string, id jobs.ID, step int, a jobs.GateAnswer) error

@@ -54,7 +54,7 @@ func (l looker) find(ctx context.Context) Ending {
 
 // read asks the host.
 func (l looker) read(ctx context.Context) jobs.Reading {
-	action, why := l.lastStep()
+	action, why := l.lastStep(ctx)
 	if why != "" {
 		return jobs.Reading{Answer: jobs.AnswerUntold, Words: why}
 	}
@@ -75,7 +75,7 @@ func (l looker) read(ctx context.Context) jobs.Reading {
 }
 
 // lastStep returns the step at which the job ended, or why no host can answer about that step.
-func (l looker) lastStep() (action scripts.Action, why string) {
+func (l looker) lastStep(ctx context.Context) (action scripts.Action, why string) {
 	g := l.grant
 	switch {
 	case g.Host == nil:
@@ -86,7 +86,7 @@ func (l looker) lastStep() (action scripts.Action, why string) {
 		return action, fmt.Sprintf("the job ended at step %d of a runbook with %d steps", g.Step+1,
 			len(l.plan.Book.Steps))
 	}
-	if err := (entry{l.Attempt}).unseal(); err != nil {
+	if err := (entry{l.Attempt}).unseal(ctx); err != nil {
 		return action, "its secrets cannot be covered in the output of the host: " + err.Error()
 	}
 	action, err := l.action(g.Step)

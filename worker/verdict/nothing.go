@@ -34,11 +34,13 @@ type Hindrance struct {
 	Disturbs bool   // the step may disturb its host
 }
 
-// A Ruled step must not start because of a window, a freeze, or the group of its host.
+// A Ruled step must not start because of a window, a freeze, the group of its host, or a secret
+// that cannot be had yet.
 type Ruled struct {
 	Until time.Time // when it may start; zero: nobody knows
 	Soon  bool      // the job should be due again soon
 	Group bool      // the group of the host is the reason
+	Told  bool      // people see why
 }
 
 // NotStarted returns the result of a job whose step in hand was not started.
@@ -106,7 +108,7 @@ func grantedOnly(g jobs.Grant) Evidence { return Evidence{Grant: g, Memory: Reca
 func (f Evidence) deferred(h Hindrance) jobs.Result {
 	r := f.say(jobs.KindDefer, f.Place()+h.Why)
 	r.Step, r.Release = f.Step, f.untouched() && !(MayHaveRun(f.Grant) && h.Disturbs)
-	if h.Ruled.Group { // people see the reason, because no time is known
+	if h.Ruled.Group || h.Ruled.Told { // people see the reason, because no time is known
 		m := f.Memory
 		m.Why = Shortened(h.Why, whyMax)
 		r.Saved = m.String()

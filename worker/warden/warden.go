@@ -97,22 +97,10 @@ func (w *Warden) Check(ctx context.Context, zone string, g jobs.Grant, spec jobs
 	if rules == nil || g.Host == nil { // without its host a job does nothing
 		return nil
 	}
-	k, err := w.task(ctx, zone, g.Job.Task(), rules)
+	k, ruling, err := w.judge(ctx, zone, question{g, spec, rules})
 	if err != nil {
 		return err
 	}
-	d := trust.Deed{Installation: rules.Keys.Installation(), Job: g.Job, Zone: zone, Host: *g.Host,
-		Now: w.now(), Asks: g.Mode.Looks(), Continues: g.Step > 0 || g.Saved != ""}
-	why := k.why
-	if why == nil {
-		if d.Record, why = w.record(ctx, zone, g.Job, k); isAway(why) {
-			return why
-		}
-	}
-	if why == nil {
-		why = k.invented(g, spec, d)
-	}
-	ruling := rules.Policy.Judge(k.standing, why, d)
 	if early := new(trust.EarlyError); ruling.Refused() && errors.As(ruling.Why, &early) {
 		return early
 	}
@@ -123,6 +111,51 @@ func (w *Warden) Check(ctx context.Context, zone string, g jobs.Grant, spec jobs
 		return &Doubt{ruling.Why}
 	}
 	return nil
+}
+
+// Holds returns an error unless a signed order holds for a job, whatever the policy does about one
+// that does not. The error is a *Doubt if none holds; any other error leaves that open.
+func (w *Warden) Holds(ctx context.Context, zone string, g jobs.Grant, spec jobs.Spec) error {
+	rules, err := w.rules()
+	switch {
+	case err != nil:
+		return fmt.Errorf("this node cannot read whom it trusts: %w", err)
+	case rules == nil || g.Host == nil:
+		return &Doubt{errors.New("nobody has looked at it")}
+	}
+	_, ruling, err := w.judge(ctx, zone, question{g, spec, rules})
+	if err == nil && ruling.Why != nil {
+		err = &Doubt{ruling.Why}
+	}
+	return err
+}
+
+// A question is a job as the queue describes it, and the rules by which it is judged.
+type question struct {
+	grant jobs.Grant
+	spec  jobs.Spec
+	rules *trust.Rules
+}
+
+// judge holds a job against the policy. An error says that Redis has not answered.
+func (w *Warden) judge(ctx context.Context, zone string, q question) (*known, trust.Ruling, error) {
+	g, rules := q.grant, q.rules
+	k, err := w.task(ctx, zone, g.Job.Task(), rules)
+	if err != nil {
+		return nil, trust.Ruling{}, err
+	}
+	d := trust.Deed{Installation: rules.Keys.Installation(), Job: g.Job, Zone: zone, Host: *g.Host,
+		Now: w.now(), Asks: g.Mode.Looks(), Continues: g.Step > 0 || g.Saved != ""}
+	why := k.why
+	if why == nil {
+		if d.Record, why = w.record(ctx, zone, g.Job, k); isAway(why) {
+			return nil, trust.Ruling{}, why
+		}
+	}
+	if why == nil {
+		why = k.invented(g, q.spec, d)
+	}
+	return k, rules.Policy.Judge(k.standing, why, d), nil
 }
 
 // invented returns an error if the queue says of a job what nobody has signed.

@@ -144,6 +144,44 @@ func TestAnOrderIsReadOnce(t *testing.T) {
 	}
 }
 
+// A policy that lets jobs without an order run does not make an order of them.
+func TestAnOrderHoldsWhateverThePolicyIs(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{strict, lenient, "  - {mode: off}\n"} {
+		w := newWorld(t, policy)
+		if err := w.Holds(t.Context(), "default", grantOf(1), w.spec); err != nil {
+			t.Errorf("%s: %v", policy, err)
+		}
+		other := w.spec
+		other.Runbook = "other"
+		for name, err := range map[string]error{
+			"another spec":  w.Holds(t.Context(), "default", grantOf(1), other),
+			"another host":  w.Holds(t.Context(), "default", grantOf(11), w.spec),
+			"another zone":  w.Holds(t.Context(), "dmz", grantOf(1), w.spec),
+			"an early time": w.before(time.Hour).Holds(t.Context(), "default", grantOf(2), w.spec),
+		} {
+			if !errors.As(err, new(*Doubt)) {
+				t.Errorf("%s, %s: %v, want a doubt", policy, name, err)
+			}
+		}
+		w.away = errors.New("redis is away")
+		w.rules = &trust.Rules{Policy: w.rules.Policy, Signers: w.rules.Signers, Keys: w.rules.Keys}
+		if err := w.Holds(t.Context(), "default", grantOf(1), w.spec); err == nil || errors.As(err, new(*Doubt)) {
+			t.Errorf("%s, Redis away: %v, want no doubt", policy, err)
+		}
+		w.rules = nil
+		if err := w.Holds(t.Context(), "default", grantOf(1), w.spec); !errors.As(err, new(*Doubt)) {
+			t.Errorf("%s, no rules: %v, want a doubt", policy, err)
+		}
+	}
+}
+
+// before sets the clock of the node back.
+func (w *world) before(d time.Duration) *world {
+	w.now = w.now.Add(-d)
+	return w
+}
+
 // An order that nobody could examine is in no doubt: the job is tried again elsewhere.
 func TestWhatIsNotKnownIsNoDoubt(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-package attempt
+package veil
 
 import (
 	"errors"
@@ -16,11 +16,11 @@ const swordfish = "swordfish-of-1932"
 func TestAVeilCoversSecretsInQuotations(t *testing.T) {
 	t.Parallel()
 	const secret = `sword"fish\of-1932`
-	v := newVeil(map[string]seal.Text{"password": secret})
+	v := Of(map[string]seal.Text{"password": secret})
 	said := "a: " + secret + " b: " + strings.Repeat(secret, 9)
 	for most := 30; most < 80; most++ {
 		text := "exit 1; the host said: " + remote.Quote([]byte(said), most)
-		got := v.coverError(&remote.Error{Kind: remote.KindFailed, Sent: true, Err: errors.New(text)})
+		got := v.Error(&remote.Error{Kind: remote.KindFailed, Sent: true, Err: errors.New(text)})
 		for _, piece := range []string{"sword", "fish", "1932"} {
 			if strings.Contains(got.Error(), piece) {
 				t.Fatalf("%s became %s", text, got)
@@ -28,17 +28,17 @@ func TestAVeilCoversSecretsInQuotations(t *testing.T) {
 		}
 	}
 	quoted := "it said: " + remote.Quote([]byte(secret[6:]+" was it"), 99)
-	if got := v.coverQuotation(quoted); strings.Contains(got, "1932") {
+	if got := v.quotation(quoted); strings.Contains(got, "1932") {
 		t.Errorf("%s became %s", quoted, got)
 	}
-	if blank := newVeil(map[string]seal.Text{"password": "          "}); string(blank.cover([]byte("ab"))) != "ab" {
+	if blank := Of(map[string]seal.Text{"password": "          "}); string(blank.Cover([]byte("ab"))) != "ab" {
 		t.Error("a secret of blanks covers everything")
 	}
 }
 
 func TestAVeilCoversPiecesOfSecretsBesideAGap(t *testing.T) {
 	t.Parallel()
-	v := newVeil(map[string]seal.Text{"pw": swordfish, "key": "BEGIN\r\nline-one-of-it\nshort\nlineTwoOfIt\n",
+	v := Of(map[string]seal.Text{"pw": swordfish, "key": "BEGIN\r\nline-one-of-it\nshort\nlineTwoOfIt\n",
 		"pin": "1234"})
 	for _, c := range []struct {
 		name string
@@ -53,12 +53,12 @@ func TestAVeilCoversPiecesOfSecretsBesideAGap(t *testing.T) {
 		{"too short", remote.Output{Head: []byte("pin 1234")}, "pin 1234"},
 		{"none", remote.Output{Head: []byte("a"), Tail: []byte("b"), Omitted: 5}, "ab"},
 	} {
-		o := v.coverOutput(c.o)
+		o := v.Output(c.o)
 		if got := string(o.Head) + string(o.Tail); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	err := v.coverError(&remote.Error{Kind: remote.KindMute, Sent: true, Err: errors.New("it said: " + swordfish)})
+	err := v.Error(&remote.Error{Kind: remote.KindMute, Sent: true, Err: errors.New("it said: " + swordfish)})
 	var e *remote.Error
 	if !errors.As(err, &e) || e.Kind != remote.KindMute || !e.Sent || strings.Contains(err.Error(), "sword") {
 		t.Errorf("fault: %v", err)
