@@ -10,13 +10,39 @@ import (
 	"time"
 
 	"muster/internal/secretref"
+	"muster/testkit/vaulttest"
 )
 
-// client returns a client whose clock is that of the server.
-func (b *bao) client() *vault {
-	v := newVault(b.settings())
-	v.now = b.time
+// A bao is a pretended Vault, for a client whose clock is that of the server.
+type bao struct {
+	*vaulttest.Server
+	t testing.TB
+}
+
+func newBao(t testing.TB) bao {
+	t.Helper()
+	return bao{vaulttest.Start(t), t}
+}
+
+func (b bao) client() *vault {
+	b.t.Helper()
+	dir := b.t.TempDir()
+	for name, text := range map[string]string{"ca": b.CA(), "role": vaulttest.RoleID + "\n",
+		"secret": b.SecretID + "\n", "jwt": b.JWT} {
+		write(b.t, dir+"/"+name, text, 0o400)
+	}
+	v := newVault(&Vault{Address: b.URL, CA: dir + "/ca", Timeout: 5 * time.Second, Mounts: []string{"team/kv"},
+		Login: "approle", Mount: "approle", RoleID: dir + "/role", Secret: dir + "/secret"})
+	v.now = b.Now
 	return v
+}
+
+func write(t testing.TB, path, text string, mode os.FileMode) {
+	t.Helper()
+	_ = os.Remove(path)
+	if err := errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // get reads a secret, and returns it or the error, with "away: " before one that may pass.
@@ -39,15 +65,15 @@ func get(t testing.TB, v *vault, text string) string {
 func TestVaultGivesFieldsByALoginThatIsRenewed(t *testing.T) {
 	t.Parallel()
 	b := newBao(t)
-	b.data["kv/fw/fw001"] = map[string]any{"pw": "swordfish", "n": 7}
-	b.data["team/kv/db"] = map[string]any{"pw": "other"}
+	b.Data["kv/fw/fw001"] = map[string]any{"pw": "swordfish", "n": 7}
+	b.Data["team/kv/db"] = map[string]any{"pw": "other"}
 	v := b.client()
 	for _, c := range []struct {
-		pass        time.Duration
-		ref, calls  string
-		want        string
-		before      func()
-		description string
+		pass   time.Duration
+		ref    string
+		calls  string
+		want   string
+		before func()
 	}{
 		{ref: "vault:kv/fw/fw001#pw", want: "swordfish", calls: "POST/auth/approle/login GET/kv/data/fw/fw001"},
 		{ref: "vault:team/kv/db#pw", want: "other", calls: "GET/team/kv/data/db"},
@@ -56,7 +82,7 @@ func TestVaultGivesFieldsByALoginThatIsRenewed(t *testing.T) {
 			calls: "POST/auth/token/renew-self GET/kv/data/fw/fw001"},
 		{pass: 2 * time.Hour, ref: "vault:kv/fw/fw001#pw", want: "swordfish",
 			calls: "POST/auth/approle/login GET/kv/data/fw/fw001"},
-		{before: func() { clear(b.tokens) }, ref: "vault:kv/fw/fw001#pw", want: "swordfish",
+		{before: func() { clear(b.Tokens) }, ref: "vault:kv/fw/fw001#pw", want: "swordfish",
 			calls: "GET/kv/data/fw/fw001 POST/auth/approle/login GET/kv/data/fw/fw001"},
 		{ref: "vault:kv/fw/fw001#key", want: "it has no field key", calls: "GET/kv/data/fw/fw001"},
 		{ref: "vault:kv/fw/fw001#n", want: "its field n is no text", calls: "GET/kv/data/fw/fw001"},
@@ -64,20 +90,20 @@ func TestVaultGivesFieldsByALoginThatIsRenewed(t *testing.T) {
 		{ref: "vault:closed/x#pw", want: "the node may not read closed/data/x",
 			calls: "GET/closed/data/x POST/auth/approle/login GET/closed/data/x"},
 	} {
-		b.after(c.pass)
+		b.After(c.pass)
 		if c.before != nil {
-			b.do(c.before)
+			b.Do(c.before)
 		}
 		got := get(t, v, c.ref)
 		if !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.ref, got, c.want)
 		}
-		if calls := b.called(); calls != c.calls {
+		if calls := b.Called(); calls != c.calls {
 			t.Errorf("%s: calls %s, want %s", c.ref, calls, c.calls)
 		}
 	}
 	v.revoke(t.Context())
-	if calls := b.called(); calls != "POST/auth/token/revoke-self" {
+	if calls := b.Called(); calls != "POST/auth/token/revoke-self" {
 		t.Errorf("at the end: %s", calls)
 	}
 }
@@ -85,9 +111,9 @@ func TestVaultGivesFieldsByALoginThatIsRenewed(t *testing.T) {
 func TestVaultIsAskedByAJWT(t *testing.T) {
 	t.Parallel()
 	b := newBao(t)
-	b.data["kv/db"] = map[string]any{"pw": "swordfish"}
+	b.Data["kv/db"] = map[string]any{"pw": "swordfish"}
 	v := b.client()
-	v.cfg.Login, v.cfg.Mount, v.cfg.JWTRole = "jwt", "k8s/dc1", "muster"
+	v.cfg.Login, v.cfg.Mount, v.cfg.JWTRole = "jwt", vaulttest.JWTMount, vaulttest.JWTRole
 	v.cfg.Secret = strings.TrimSuffix(v.cfg.Secret, "secret") + "jwt"
 	if got := get(t, v, "vault:kv/db#pw"); got != "swordfish" {
 		t.Errorf("got %s", got)
@@ -98,27 +124,27 @@ func TestVaultIsAskedByAJWT(t *testing.T) {
 func TestFaultsOfVaultArePassingOrNot(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		fault func(*bao, *vault)
+		fault func(bao, *vault)
 		want  string
 	}{
-		"sealed":    {func(b *bao, _ *vault) { b.sealed = true }, `away: https://…: Vault answers 503: "Vault is sealed"`},
-		"gone":      {func(b *bao, _ *vault) { b.Close() }, "away: Vault at https://… does not answer: "},
-		"secret id": {func(b *bao, _ *vault) { b.secretID = "new" }, "the login of the node (approle at approle) fails: "},
-		"redirect": {func(b *bao, _ *vault) { b.elsed = "https://192.0.2.1" },
+		"sealed":    {func(b bao, _ *vault) { b.Sealed = true }, `away: https://…: Vault answers 503: "Vault is sealed"`},
+		"gone":      {func(b bao, _ *vault) { b.Close() }, "away: Vault at https://… does not answer: "},
+		"secret id": {func(b bao, _ *vault) { b.SecretID = "new" }, "the login of the node (approle at approle) fails: "},
+		"redirect": {func(b bao, _ *vault) { b.Elsewhere = "https://192.0.2.1" },
 			"Vault answers 307, which leads elsewhere"},
-		"mode": {func(_ *bao, v *vault) { _ = os.Chmod(v.cfg.Secret, 0o644) },
+		"mode": {func(_ bao, v *vault) { _ = os.Chmod(v.cfg.Secret, 0o644) },
 			"vault.approle: … has mode 0644, so others"},
-		"no secret": {func(_ *bao, v *vault) { _ = os.Remove(v.cfg.Secret) }, "vault.approle: open …: no such file"},
-		"certificate": {func(_ *bao, v *vault) { v.cfg.CA = "" },
+		"no secret": {func(_ bao, v *vault) { _ = os.Remove(v.cfg.Secret) }, "vault.approle: open …: no such file"},
+		"certificate": {func(_ bao, v *vault) { v.cfg.CA = "" },
 			`the certificate of Vault at https://… does not hold, so nothing was sent: "x509: `},
-		"no CA": {func(_ *bao, v *vault) { v.cfg.CA = v.cfg.Secret }, "vault.ca: … has no certificate in PEM"},
-		"echo": {func(b *bao, _ *vault) { b.says, b.secretID = "I was given "+b.secretID+"\x1b[2J", "new" },
+		"no CA": {func(_ bao, v *vault) { v.cfg.CA = v.cfg.Secret }, "vault.ca: … has no certificate in PEM"},
+		"echo": {func(b bao, _ *vault) { b.Says, b.SecretID = "I was given "+b.SecretID+"\x1b[2J", "new" },
 			`the login of the node (approle at approle) fails: Vault answers 400: "I was given (secret)\x1b[2J"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBao(t)
-			b.data["kv/db"] = map[string]any{"pw": "swordfish"}
+			b.Data["kv/db"] = map[string]any{"pw": "swordfish"}
 			v := b.client()
 			c.fault(b, v)
 			short := strings.NewReplacer(b.URL, "https://…", v.cfg.Secret, "…", "\n", "LINE")
@@ -127,7 +153,7 @@ func TestFaultsOfVaultArePassingOrNot(t *testing.T) {
 				strings.Contains(got, "LINE") {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			if name == "redirect" && strings.Count(b.called(), " ") > 0 {
+			if name == "redirect" && strings.Count(b.Called(), " ") > 0 {
 				t.Error("it followed the redirect")
 			}
 		})
@@ -138,19 +164,19 @@ func TestFaultsOfVaultArePassingOrNot(t *testing.T) {
 func TestAVaultThatIsAwayIsNotAskedByEachJob(t *testing.T) {
 	t.Parallel()
 	b := newBao(t)
-	b.data["kv/db"] = map[string]any{"pw": "swordfish"}
-	b.sealed = true
+	b.Data["kv/db"] = map[string]any{"pw": "swordfish"}
+	b.Sealed = true
 	v := b.client()
 	for range 3 {
 		if got := get(t, v, "vault:kv/db#pw"); !strings.HasPrefix(got, "away: ") {
 			t.Errorf("got %s", got)
 		}
 	}
-	if calls := b.called(); calls != "POST/auth/approle/login" {
+	if calls := b.Called(); calls != "POST/auth/approle/login" {
 		t.Errorf("calls %s", calls)
 	}
-	b.do(func() { b.sealed = false })
-	b.after(pause)
+	b.Do(func() { b.Sealed = false })
+	b.After(pause)
 	if got := get(t, v, "vault:kv/db#pw"); got != "swordfish" {
 		t.Errorf("afterwards: %s", got)
 	}
@@ -160,18 +186,18 @@ func TestAVaultThatIsAwayIsNotAskedByEachJob(t *testing.T) {
 func TestATokenOutlivesAFailedRenewal(t *testing.T) {
 	t.Parallel()
 	b := newBao(t)
-	b.data["kv/db"] = map[string]any{"pw": "swordfish"}
+	b.Data["kv/db"] = map[string]any{"pw": "swordfish"}
 	v := b.client()
 	get(t, v, "vault:kv/db#pw")
-	b.after(50 * time.Minute)
-	b.do(func() { b.sealed = true })
+	b.After(50 * time.Minute)
+	b.Do(func() { b.Sealed = true })
 	if got := get(t, v, "vault:kv/db#pw"); !strings.HasPrefix(got, "away: ") {
 		t.Errorf("sealed: %s", got)
 	}
-	b.do(func() { b.sealed = false })
-	b.after(pause)
-	b.called()
-	if got, calls := get(t, v, "vault:kv/db#pw"), b.called(); got != "swordfish" || strings.Contains(calls, "login") {
+	b.Do(func() { b.Sealed = false })
+	b.After(pause)
+	b.Called()
+	if got, calls := get(t, v, "vault:kv/db#pw"), b.Called(); got != "swordfish" || strings.Contains(calls, "login") {
 		t.Errorf("got %s by %s, want the old token", got, calls)
 	}
 }
