@@ -1,10 +1,12 @@
 package server_test
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"muster/api"
 	"muster/fleet"
@@ -120,5 +122,37 @@ func TestAScheduleMayReferToSecrets(t *testing.T) {
 	}
 	if list, err := w.queue.Schedules(t.Context()); err != nil || len(list) != 1 {
 		t.Errorf("kept: %+v, %v", list, err)
+	}
+}
+
+const stagedSecret = `
+name: staged
+staging: stage
+arguments:
+  password: {type: secret}
+  stage: {type: bool, default: false}
+steps: [{name: use, run: "printf %s {{password}}; echo {{stage}}"}]
+`
+
+// A secret is sealed for one task. A reference goes to all tasks of a chain, and to health checks.
+func TestChainsAndHealthChecksHaveReferences(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{runbooks: []string{withSecret, stagedSecret}, more: sealing(keyring(1))})
+	args := map[string]string{"password": "ref:cred:x"}
+	at := jobs.Time{Time: time.Now().Add(time.Hour)}
+	chain := api.Submit{ID: "0123456789", Runbook: "staged", On: "fw001", Args: args, Timed: api.Timed{}, At: at,
+		Rollout: &jobs.RolloutAsk{ChainAsk: jobs.ChainAsk{Staged: true}}}
+	made := w.submit(chain)
+	if made.Chain == "" {
+		t.Fatalf("no chain: %+v", made)
+	}
+	if got, _ := w.secretsOf(made.Task); !maps.Equal(got, args) {
+		t.Errorf("its first task has %v", got)
+	}
+	w.submit(api.Submit{ID: "0123456780", Runbook: "facts", On: "zone=default",
+		Rollout: &jobs.RolloutAsk{Stages: jobs.Stages{Canary: "1", Health: "password", HealthArgs: args}}})
+	_, spec := w.secretsOf("0123456780")
+	if text, err := json.Marshal(spec); err != nil || !strings.Contains(string(text), "ref:cred:x") {
+		t.Errorf("the health check: %s, %v", text, err)
 	}
 }

@@ -35,6 +35,7 @@ func TestSecretsAreTakenFromFilesAndPersonsOnly(t *testing.T) {
 		{"a file, though somebody could be asked", []string{"password=@f"}, typed, "password=of f\nsecond", "", 1},
 		{"a person", []string{"text=a"}, typed, "password=typed password", "text=a", 1},
 		{"a text", []string{"password=hunter2"}, typed, "! --arg password: it is secret", "", 1},
+		{"a reference", []string{"password=ref:cred:x", "text=ref:y"}, typed, "", "password=ref:cred:x,text=ref:y", 1},
 		{"twice", []string{"password=@f", "password=@f"}, nil, "! given already", "", 1},
 		{"no file", []string{"password=@none"}, nil, "! --arg password: no such file", "", 1},
 		{"nothing to ask for", []string{"password=hunter2"}, nil, "", "password=hunter2", 0}, // the server refuses it

@@ -39,3 +39,19 @@ func TestThePasswordOfSudoIsAskedForAndNeverAnArgument(t *testing.T) {
 		}
 	}
 }
+
+// A reference is an argument, because it is no secret; a text that is none may be one.
+func TestThePasswordOfSudoCanBeAReference(t *testing.T) {
+	t.Parallel()
+	for flag, want := range map[string]string{"ref:vault:kv/{{host.name}}#pw": "", "ref:hunter2": "names no known place"} {
+		f := RunFlags{become: flag, Args: []string{"a=b"}}
+		got, err := f.WithBecome(t.Context(), nil, nil, nil)
+		args := strings.Join(f.Args, " ")
+		if want == "" && (err != nil || len(got) > 0 || args != "a=b become.password="+flag) {
+			t.Errorf("%s: %q, %v, secrets %v", flag, args, err, got)
+		}
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2")) {
+			t.Errorf("%s: %v, want %q", flag, err, want)
+		}
+	}
+}

@@ -35,6 +35,7 @@ answer, 4 cancelled or stopped by a rule, 130 interrupted (the task continues).`
   muster run exec 'fw[001-020]' --arg cmd='uptime' --dry-run
   muster run firewall --on 'role=fw' --arg-file ruleset=new.nft --diff
   muster run db-password --on 'role=db' --arg password=@/run/secrets/db
+  muster run db-password --on 'role=db' --arg 'password=ref:vault:kv/{{host.name}}#pw'
   muster run exec --on 'role=db' --arg cmd='id' --become-password ask
   muster run exec --on all --arg cmd='df -h' --detach
   muster run exec --on vpn1 --arg cmd='id' --wait -o json

@@ -19,7 +19,9 @@ func NewSecrets() *cobra.Command {
 		Short: "Make the key that secret arguments are sealed with",
 		Long: `The server seals arguments of type secret before it stores them, and the worker opens
 them right before its steps. Both need the same key, in a file that only they can read
-and that Redis never sees: secrets.key in the configuration.`,
+and that Redis never sees: secrets.key in the configuration.
+
+References to secrets (--arg NAME=ref:…) need no such key: docs/SECURITY.md.`,
 		Example: `  muster secrets keygen /etc/muster/secrets.key`,
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
