@@ -13,6 +13,8 @@ import (
 	"filippo.io/age"
 
 	"muster/jobs"
+	"muster/jobs/queue/keys"
+	"muster/testkit/redistest"
 	"muster/testkit/sshtest"
 	"muster/testkit/vaulttest"
 )
@@ -49,6 +51,7 @@ type vaultHouse struct {
 	work   string // the folder of the step
 }
 
+// newVaultHouse starts all of a house but its master.
 func newVaultHouse(t *testing.T, rules string) *vaultHouse {
 	t.Helper()
 	s := sshtest.StartSSHD(t, sshtest.Options{})
@@ -82,7 +85,6 @@ func newVaultHouse(t *testing.T, rules string) *vaultHouse {
 		"secrets": map[string]any{"references": h.file("references.yaml")}})
 	h.server = h.start("server", "--config", h.file("muster.yaml"))
 	h.server.await("server listens")
-	h.master = h.withCredentials()
 	return h
 }
 
@@ -141,6 +143,7 @@ vault:
 func TestASecretOfAReferenceIsFoundNowhereButInItsStep(t *testing.T) {
 	t.Parallel()
 	h := newVaultHouse(t, vaultRules)
+	h.master = h.withCredentials()
 	var task jobs.TaskInfo
 	if code := h.query(&task, h.args()...); code != 0 {
 		t.Fatalf("run: exit %d", code)
@@ -181,6 +184,7 @@ func TestASecretOfAReferenceIsFoundNowhereButInItsStep(t *testing.T) {
 func TestAJobWaitsForVaultAndTakesNothingThatIsNotAllowed(t *testing.T) {
 	t.Parallel()
 	h := newVaultHouse(t, vaultRules)
+	h.master = h.withCredentials()
 	var refused jobs.TaskInfo
 	args := h.args()
 	for i, a := range args {
@@ -220,5 +224,35 @@ func TestAJobWaitsForVaultAndTakesNothingThatIsNotAllowed(t *testing.T) {
 	}
 	if j = h.jobs(h.wait(task.Task).Task)[0]; !strings.Contains(j.Error, "exit 3") {
 		t.Errorf("afterwards: %+v", j)
+	}
+}
+
+// A policy that only warns lets a changed task run, and gives it no secret.
+func TestAWriterToRedisGetsNoSecretByAReference(t *testing.T) {
+	t.Parallel()
+	h := newVaultHouse(t, vaultRules)
+	h.write("trust/policy.yaml", "rules:\n  - {level: server, mode: warn}\n")
+	var task jobs.TaskInfo
+	if code := h.query(&task, h.args()...); code != 0 {
+		t.Fatalf("run: exit %d", code)
+	}
+	redistest.NewIntruder(t, h.redis).Replace(keys.Zone("default", "task:", string(task.Task)), "spec",
+		"printf 'they are", "cat /etc/hostname; printf 'they are")
+	h.master = h.withCredentials()
+	j := h.jobs(h.wait(task.Task).Task)[0]
+	if j.Outcome != jobs.Failed || !strings.Contains(j.Error, "no signed order holds for the job") {
+		t.Errorf("a changed task: %+v", j)
+	}
+	if _, err := os.Stat(h.work + "/got"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the step ran: %v", err)
+	}
+	if calls := h.bao.Called(); calls != "" {
+		t.Errorf("Vault was asked: %s", calls)
+	}
+	if code := h.query(&task, h.args()...); code != 0 { // as it was ordered
+		t.Fatalf("run: exit %d", code)
+	}
+	if got := h.used(func() {}); got != "S-file\nS-cred\nS-age\nS-vault\n" {
+		t.Errorf("the step got %q", got)
 	}
 }
