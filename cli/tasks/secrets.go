@@ -16,17 +16,19 @@ import (
 func NewSecrets() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "secrets",
-		Short: "Make the key that secret arguments are sealed with",
+		Short: "Make the key for secret arguments, check rules for references to secrets",
 		Long: `The server seals arguments of type secret before it stores them, and the worker opens
 them right before its steps. Both need the same key, in a file that only they can read
 and that Redis never sees: secrets.key in the configuration.
 
-References to secrets (--arg NAME=ref:…) need no such key: docs/SECURITY.md.`,
-		Example: `  muster secrets keygen /etc/muster/secrets.key`,
+References to secrets (--arg NAME=ref:…) need no such key. Each node resolves those
+that its own file of rules allows: secrets.references in its configuration.`,
+		Example: `  muster secrets keygen /etc/muster/secrets.key
+  muster secrets check /etc/muster/references.yaml`,
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newSecretsKeygen())
+	c.AddCommand(newSecretsKeygen(), newSecretsCheck())
 	return c
 }
 

@@ -31,6 +31,9 @@ type Config struct {
 	Identities string
 }
 
+// Rules returns how many rules there are.
+func (c *Config) Rules() int { return len(c.rules) }
+
 // Vault says how the node reaches Vault or OpenBao. Each login needs files of its own.
 type Vault struct {
 	Address   string
