@@ -25,8 +25,8 @@ References to secrets (--arg NAME=ref:…) need no such key. Each node resolves 
 that its own file of rules allows: secrets.references in its configuration.`,
 		Example: `  muster secrets keygen /etc/muster/secrets.key
   muster secrets check /etc/muster/references.yaml`,
-		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newSecretsKeygen(), newSecretsCheck())
 	return c

@@ -217,7 +217,7 @@ func (v *vault) take(ctx context.Context, path, with string, body any) error {
 	}
 	if got.Auth == nil || got.Auth.Token == "" || strings.ContainsAny(got.Auth.Token, "\r\n") ||
 		got.Auth.Lease < 0 {
-		return errors.New("Vault's answer to the login has no token")
+		return errors.New("the answer of Vault to the login has no token")
 	}
 	v.token = token{text: got.Auth.Token, renewal: got.Auth.Renewable}
 	if lease := min(time.Duration(got.Auth.Lease), leaseMax) * time.Second; lease > 0 {
