@@ -60,8 +60,9 @@ type house struct {
 	dir   string
 	bin   string // path of muster
 	redis *redistest.Server
-	url   string // of the server
-	zone  string // whose user of Redis the masters have
+	url   string   // of the server
+	zone  string   // whose user of Redis the masters have
+	env   []string // of roles, in place of what logs them in at Redis
 
 	server *process
 }

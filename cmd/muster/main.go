@@ -16,6 +16,7 @@ import (
 
 	"muster/cli"
 	"muster/internal/demo"
+	"muster/internal/proc"
 	"muster/jobs/queue"
 	"muster/windows"
 )
@@ -23,6 +24,10 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
+	if err := proc.Private(); err != nil {
+		cli.Complain(os.Stderr, err)
+		return cli.ExitNotAll
+	}
 	queue.Quiet()
 	code, err := cli.Execute(context.Background(), newRoot())
 	if err != nil {

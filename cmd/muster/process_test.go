@@ -36,16 +36,10 @@ func (h *house) startTo(log *os.File, args ...string) *process {
 	h.t.Helper()
 	p := &process{t: h.t, name: args[0], log: newWatched(), done: make(chan struct{})}
 	p.cmd = exec.Command(h.bin, args...)
-	role := keys.RoleServer
-	if p.name == "master" {
-		role = keys.RoleNode
+	p.cmd.Env = append(os.Environ(), h.env...)
+	if h.env == nil {
+		p.cmd.Env = append(p.cmd.Env, h.login(p.name)...)
 	}
-	login := h.redis.As(role).Login
-	if role == keys.RoleNode {
-		login.Username = keys.NodeUser(h.zone)
-	}
-	p.cmd.Env = append(os.Environ(), "MUSTER_REDIS_USERNAME="+login.Username,
-		"MUSTER_REDIS_PASSWORD="+login.Password)
 	p.cmd.Stderr = p.log
 	if log != nil {
 		p.cmd.Stderr = log
@@ -72,6 +66,19 @@ func (h *house) startTo(log *os.File, args ...string) *process {
 		}
 	})
 	return p
+}
+
+// login returns the environment that logs a role in at Redis.
+func (h *house) login(name string) []string {
+	role := keys.RoleServer
+	if name == "master" {
+		role = keys.RoleNode
+	}
+	login := h.redis.As(role).Login
+	if role == keys.RoleNode {
+		login.Username = keys.NodeUser(h.zone)
+	}
+	return []string{"MUSTER_REDIS_USERNAME=" + login.Username, "MUSTER_REDIS_PASSWORD=" + login.Password}
 }
 
 // await waits until the log of the process contains these words.

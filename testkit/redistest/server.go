@@ -136,6 +136,9 @@ func (s *Server) Do(t testing.TB, command ...any) any {
 	return answer
 }
 
+// Log returns what the server has logged since it was last started or asked, at most 100 lines.
+func (s *Server) Log() string { return s.log.text() }
+
 // Process returns the server's process, for tests that stop it for a moment.
 func (s *Server) Process() *os.Process { return s.cmd.Process }
 

@@ -203,6 +203,24 @@ func (p *Postgres) Config(t testing.TB) history.Config {
 	return c
 }
 
+// WantPassword makes the server let nobody in any more without this password.
+func (p *Postgres) WantPassword(t testing.TB, password string) {
+	t.Helper()
+	do := func(text string) {
+		c := p.command("psql", "-q", "-h", p.Dir, "-U", "muster", "-d", "postgres", "-v", "ON_ERROR_STOP=1")
+		c.Stdin = strings.NewReader(text)
+		if said, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("psql: %v: %s", err, said)
+		}
+	}
+	do(`ALTER USER muster PASSWORD '` + strings.ReplaceAll(password, "'", "''") + `';`)
+	rules := filepath.Join(p.Dir, "data", "pg_hba.conf")
+	if err := os.WriteFile(rules, []byte("local all all scram-sha-256\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	do("SELECT pg_reload_conf();")
+}
+
 // SQLite is the configuration of a fresh file.
 func SQLite(t testing.TB) history.Config {
 	c := history.DefaultConfig()
