@@ -93,6 +93,11 @@ func (s guard) identify(r *http.Request) (web.Caller, error) {
 		return web.Caller{Name: t.Owner, Groups: groupsOf(t.Owner), Token: t.ID,
 			Until: t.Expires.Time, Scope: scope}, web.Problem(err)
 	case socket:
+		// A page whose name was made to mean this machine reaches the socket through whatever passes
+		// a port on to it, such as ssh -L.
+		if err := checkHost(r); err != nil {
+			return web.Caller{}, err
+		}
 		return localCaller(r, user, s.claims)
 	case shown:
 		return s.browser(r, cookie)
@@ -197,8 +202,8 @@ func forbidden(reason, format string, args ...any) error {
 	return &denial{huma.Error403Forbidden(fmt.Sprintf(format, args...)), reason}
 }
 
-// checkHost refuses a request over loopback without a token, unless it names this machine: it may
-// come from a page of another site, in a browser here, under a name that resolves to 127.0.0.1.
+// checkHost refuses a request without a token, over loopback or a socket, unless it names this
+// machine: it may come from a page of another site, in a browser here, whose name means 127.0.0.1.
 func checkHost(r *http.Request) error {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {

@@ -259,7 +259,7 @@ func (w *world) run() {
 func (w *world) dial(place string) {
 	w.url = "http://" + place
 	if path, ok := strings.CutPrefix(place, "unix:"); ok {
-		w.url = "http://muster"
+		w.url = "http://localhost"
 		w.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		}}

@@ -188,6 +188,28 @@ func TestAMemberOfTheGroupIsWhoTheKernelSays(t *testing.T) {
 	}
 }
 
+// Whatever passes a port on to the socket, as ssh -L does, lets pages in a browser reach it.
+func TestAPageUnderAnotherNameGetsNothingOverTheSocket(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{strict: true})
+	for host, want := range map[string]int{"rebound.test:7070": 403, "muster": 403, "127.0.0.1.rebound.test": 403,
+		"localhost": 200, "localhost:7070": 200, "127.0.0.1:7070": 200, "[::1]:7070": 200} {
+		r, err := http.NewRequest("GET", w.url+"/v1/tasks", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		res, err := w.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("host %s: %s, want %d", host, res.Status, want)
+		}
+	}
+}
+
 func TestOneServerListensOnSeveralPlaces(t *testing.T) {
 	t.Parallel()
 	path := shortPath(t)

@@ -50,6 +50,8 @@ for what in "$@"; do
 	node) need 'BullMQ, beside which muster is measured, runs on it' 'command -v npm' 'nodejs npm' ;;
 	postgres) need 'tests keep history in a PostgreSQL of their own' \
 		'ls /usr/lib/postgresql/*/bin/initdb' postgresql postgresql ;;
+	chromium) need 'a page of another site tries to use a server in it' \
+		'command -v chromium-headless-shell' chromium-headless-shell ;;
 	gcc) need 'the race detector is linked by a C compiler' \
 		'echo "#include <stdlib.h>" | gcc -xc -c -o /dev/null -' 'gcc libc6-dev' ;;
 	nft)

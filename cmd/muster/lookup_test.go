@@ -28,5 +28,5 @@ func (h *house) get(path string) (*http.Response, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", strings.TrimPrefix(h.url, "unix://"))
 	}
 	c := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	return c.Get("http://muster" + path)
+	return c.Get("http://localhost" + path)
 }
