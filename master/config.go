@@ -51,9 +51,28 @@ type Config struct {
 	// as proc.Exec does. It returns only if that fails. If Exec is nil, Upgrade is refused.
 	Exec func(kept []*os.File) error
 
+	// Pulse is called at each turn of the master's loop, the first time when it works, and returns
+	// the longest time until the next call. If Pulse is nil, nobody is told that the loop turns.
+	Pulse func(Sign) time.Duration
+
 	// Kept are the files that the previous binary has kept open, as proc.Kept returns them.
 	// Without them the master starts afresh.
 	Kept []*os.File
+}
+
+// A Sign describes a master at a turn of its loop.
+type Sign struct {
+	State    string // as in the node's record
+	Children int    // at work
+	Limit    int    // of children
+}
+
+// pulse reports a turn of the loop, and returns how soon it must turn again.
+func (c Config) pulse(s stage, children int) time.Duration {
+	if c.Pulse == nil {
+		return c.Poll
+	}
+	return c.Pulse(Sign{s.String(), children, c.Children})
 }
 
 // Default returns a Config that lacks only Node, Dir and Path.

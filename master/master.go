@@ -125,8 +125,8 @@ func (m *Master) Stop() {
 
 // Reload puts another configuration in force: the children end after the jobs in hand, and
 // the next children get the new configuration. If the new one has a mistake, the old one
-// stays in force, and the node's note and the log give the reason. Try, Exec and Kept stay
-// as they are.
+// stays in force, and the node's note and the log give the reason. Try, Exec, Pulse and Kept
+// stay as they are.
 func (m *Master) Reload(cfg Config) { m.tell(order{run: func(n *node) { n.reload(cfg) }}) }
 
 // Refuse shows in the node's note and in the log that a new configuration could not even be

@@ -163,7 +163,7 @@ func (n *node) loop(ctx context.Context) {
 		}
 		now := n.children.machine.Boot()
 		// Timers stand still while the machine sleeps, so the timer must be short.
-		timer.Reset(min(n.act(now)-now, n.cfg.Poll))
+		timer.Reset(min(n.act(now)-now, n.cfg.Poll, n.cfg.pulse(n.stage, len(n.slots))))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // reload puts another configuration in force, or refuses it.
 func (n *node) reload(next Config) {
-	next.Try, next.Exec, next.Kept = n.cfg.Try, n.cfg.Exec, nil
+	next.Try, next.Exec, next.Pulse, next.Kept = n.cfg.Try, n.cfg.Exec, n.cfg.Pulse, nil
 	if err := n.cfg.checkReload(next); err != nil {
 		n.refuse(err)
 		return

@@ -52,6 +52,7 @@ for what in "$@"; do
 		'ls /usr/lib/postgresql/*/bin/initdb' postgresql postgresql ;;
 	chromium) need 'a page of another site tries to use a server in it' \
 		'command -v chromium-headless-shell' chromium-headless-shell ;;
+	systemd) need 'it judges the units' 'command -v systemd-analyze' systemd ;;
 	gcc) need 'the race detector is linked by a C compiler' \
 		'echo "#include <stdlib.h>" | gcc -xc -c -o /dev/null -' 'gcc libc6-dev' ;;
 	nft)

@@ -24,6 +24,15 @@ func (r *role) newLater(ctx context.Context, do func()) later {
 	return asked
 }
 
+// newReload is newLater for what reads the configuration again, of which systemd is told.
+func (r *role) newReload(ctx context.Context, v *vigil, do func()) later {
+	return r.newLater(ctx, func() {
+		v.tell(v.unit.Reloading())
+		do()
+		v.tell(v.unit.Ready())
+	})
+}
+
 // ask requests a run.
 func (l later) ask() {
 	select {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
@@ -77,12 +78,14 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 	r.warnOfExcess(ctx, log)
 	b.zones = &zoneGuard{r.queue.Rights, r.Redis.Timeout, r.Master.Zones}
 	b.listen, b.redis, b.vital = r.ears.listen, r.Queue(), vitalOf(r.Settings)
+	v := &vigil{unit: thisUnit(), log: log}
+	b.pulse = v.alone()
 	m, err := b.master(r.Settings, r.queue, log)
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	// A reload may ask Redis, and TERM must be handled meanwhile.
-	reload := r.newLater(ctx, func() { b.reload(m, f) })
+	reload := r.newReload(ctx, v, func() { b.reload(m, f) })
 	asked := false
 	r.hear(func(sig os.Signal) {
 		switch {
@@ -91,6 +94,9 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 		case sig == syscall.SIGUSR2 && f.parent:
 			log.Warn("a master that ends with its parent cannot be upgraded in place", "signal", "USR2")
 		default:
+			if sig != syscall.SIGUSR2 {
+				v.stopping()
+			}
 			asked = b.obey(m, sig, asked)
 		}
 	})
@@ -125,6 +131,7 @@ type binary struct {
 	listen func()     // handles signals again after a failed upgrade
 	redis  queue.Config
 	vital  vital
+	pulse  func(master.Sign) time.Duration
 }
 
 func ownBinary(as keys.Role) (binary, error) {
@@ -190,7 +197,7 @@ func (b binary) master(s settings.Settings, q *queue.Conn, log hclog.Logger) (*m
 	if err != nil {
 		return nil, err
 	}
-	c.Kept, c.Try, c.Exec = b.kept, b.try, b.exec
+	c.Kept, c.Try, c.Exec, c.Pulse = b.kept, b.try, b.exec, b.pulse
 	sayTrust(s.Keys.Trust.Dir, log)
 	return master.New(c, work.NewWork(q), hub.NewNodes(q), log)
 }

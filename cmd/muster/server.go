@@ -76,8 +76,9 @@ func runServer(ctx context.Context, f *roleFlags) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	again := reloading{srv, f, r.Settings, log}
+	v := &vigil{unit: thisUnit(), log: log, secure: r.Settings.Server.TLS.Cert != ""}
 	// A reload may take long, and TERM must be heard meanwhile.
-	reload := r.newLater(ctx, func() { _ = again.reload(ctx) }) // its error has been logged
+	reload := r.newReload(ctx, v, func() { _ = again.reload(ctx) }) // its error has been logged
 	r.hear(func(sig os.Signal) {
 		switch sig {
 		case syscall.SIGHUP:
@@ -85,9 +86,11 @@ func runServer(ctx context.Context, f *roleFlags) error {
 		case syscall.SIGUSR2:
 			log.Warn("a server is upgraded by starting another one", "signal", "USR2")
 		default:
+			v.stopping()
 			cancel()
 		}
 	})
+	go v.server(ctx, srv, false)
 	if err := srv.Run(ctx); err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}

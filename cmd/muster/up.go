@@ -51,7 +51,8 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
-	b.redis = r.Queue()
+	v := &vigil{unit: thisUnit(), log: log, secure: r.Settings.Server.TLS.Cert != ""}
+	b.redis, b.pulse = r.Queue(), v.beside()
 	if err := b.onlyOne(ctx, r.Settings, r.queue); err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
@@ -64,7 +65,7 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// A reload may take long, and TERM must be heard meanwhile.
-	reload := r.newLater(ctx, func() {
+	reload := r.newReload(ctx, v, func() {
 		if err := again.reload(ctx); err != nil {
 			m.Refuse(err)
 			return
@@ -80,8 +81,10 @@ func runUp(ctx context.Context, f *roleFlags) error {
 			reload.ask()
 			return
 		}
+		v.stopping()
 		asked = b.obey(m, sig, asked)
 	})
+	go v.server(ctx, srv, true)
 	return runBoth(ctx, srv, m)
 }
 

@@ -104,6 +104,7 @@ func takeOver(ctx context.Context, f *roleFlags) (*role, error) {
 			newLogger(settings.Log{Level: "info"}, "master").Error("the upgrade waits for a configuration "+
 				"without mistakes; the children work on", "error", err)
 		}
+		_ = thisUnit().Alive() // it works by waiting, and there is no log yet
 		select {
 		case <-time.After(mendPause):
 		case <-ctx.Done():

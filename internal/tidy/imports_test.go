@@ -27,6 +27,7 @@ var floors = map[string]int{
 	"fleet":                      0,
 	"internal/diff":              0,
 	"internal/group":             0,
+	"internal/sdnotify":          0,
 	"internal/jsonpath":          0,
 	"internal/files":             0,
 	"internal/proc":              0,
