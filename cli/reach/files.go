@@ -75,15 +75,20 @@ func (f *FileFlags) Imported(ctx context.Context, named, ssh []string) (*fleet.I
 	return readInventory(ctx, cfg)
 }
 
-// read returns the inventory settings of the configuration.
-func (f *FileFlags) read() (sources.Config, error) {
+// Settings returns the configuration.
+func (f *FileFlags) Settings() (settings.Settings, error) {
 	src := settings.Source{File: f.config, Env: os.Environ()}
 	if src.File == "" {
 		if _, err := os.Stat(settings.DefaultConfig); err == nil {
 			src.File = settings.DefaultConfig
 		}
 	}
-	s, err := settings.Read(src)
+	return settings.Read(src)
+}
+
+// read returns the inventory settings of the configuration.
+func (f *FileFlags) read() (sources.Config, error) {
+	s, err := f.Settings()
 	if err != nil {
 		return sources.Config{}, cli.Exit(cli.ExitUsage, err)
 	}

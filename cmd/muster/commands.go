@@ -27,7 +27,7 @@ func clientCommands() []*cobra.Command {
 		times.NewWindows(), ops.NewRestore(),
 		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
 		audits.NewAudit(), ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),
-		login.NewLogin(), login.NewLogout(), login.NewSession(), newInit(), newACL(),
+		login.NewLogin(), login.NewLogout(), login.NewSession(), newInit(), newTrust(), newACL(),
 		tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck()}
 	for _, c := range work {
 		c.GroupID = "work"

@@ -148,6 +148,26 @@ func parseKeyFields(text string) (ssh.PublicKey, error) {
 	return key, nil
 }
 
+// A Line is a line of the file, with a key.
+type Line struct {
+	Number int
+	Names  []string
+	Key    string // as KeyText writes it
+	Why    string // why its key may not sign; empty: it may
+}
+
+// Lines returns the lines, with what is against a signature in a namespace at a time.
+func (a Allowed) Lines(namespace string, at time.Time) []Line {
+	list := make([]Line, len(a.entries))
+	for i, e := range a.entries {
+		list[i] = Line{Number: e.line, Names: e.names, Why: e.limits.against(namespace, at)}
+		if key, err := ssh.ParsePublicKey(e.key); err == nil { // it was parsed before
+			list[i].Key = strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+		}
+	}
+	return list
+}
+
 // Len returns the number of lines with a key.
 func (a Allowed) Len() int { return len(a.entries) }
 
