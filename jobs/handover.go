@@ -65,8 +65,8 @@ type Node struct {
 	Identity string   `json:"identity"`       // identifies its machine and node.dir
 	Clock    Clock    `json:"clock"`
 
-	// Doubt says why its workers do not know the windows and freezes, as one of them reported in the
-	// last minute: they begin no job. Empty: none reported so.
+	// Doubt says why its workers begin no job: the node cannot read whom it trusts, or a worker has
+	// reported in the last minute that it does not know windows and freezes. Empty: neither.
 	Doubt string `json:"doubt,omitempty"`
 }
 

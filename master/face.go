@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"os"
@@ -36,6 +37,7 @@ type face struct {
 	// services that do not answer and slots that are not signed: each is logged once
 	failing map[string]bool
 	deafen  func()        // stops listening for hints
+	unread  string        // why the node cannot read whom it trusts; empty: it can
 	doubt   string        // why a child did not know the windows and freezes …
 	doubted time.Duration // … and when it reported so
 
@@ -121,6 +123,7 @@ func (n *node) record() jobs.Node {
 	if n.face.doubt != "" && n.children.machine.Boot()-n.face.doubted < doubtKeep {
 		r.Doubt = n.face.doubt
 	}
+	r.Doubt = cmp.Or(n.face.unread, r.Doubt)
 	if err := proc.ClockKept(); err != nil {
 		r.Clock.Loose = err.Error()
 	}

@@ -133,6 +133,12 @@ func (m *Master) Reload(cfg Config) { m.tell(order{run: func(n *node) { n.reload
 // read. The old one stays in force.
 func (m *Master) Refuse(err error) { m.tell(order{run: func(n *node) { n.refuse(err) }}) }
 
+// Distrust shows why the node cannot read whom it trusts, so that its children begin no jobs;
+// empty: it can.
+func (m *Master) Distrust(why string) {
+	m.tell(order{run: func(n *node) { n.face.note(&n.face.unread, why) }})
+}
+
 // Upgrade puts the binary at Config.Path in the place of this one, if its trial succeeds.
 // The children live on and end after the jobs in hand; the next children are started from
 // the new binary. If the upgrade fails, the node works on as before, and its note gives the

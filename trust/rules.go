@@ -7,6 +7,9 @@ import (
 	"muster/internal/sshsig"
 )
 
+// Unread begins the words of a node that cannot read its rules: it begins no jobs.
+const Unread = "this node cannot read whom it trusts"
+
 // Rules say whom a node or a server trusts. They do not change: after a change of their files there
 // are others.
 type Rules struct {

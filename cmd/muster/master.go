@@ -19,12 +19,14 @@ import (
 	"muster/internal/files"
 	"muster/internal/proc"
 	"muster/internal/settings"
+	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/keys"
 	"muster/jobs/queue/work"
 	"muster/master"
+	"muster/trust"
 )
 
 func newMaster() *cobra.Command {
@@ -100,6 +102,9 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 			asked = b.obey(m, sig, asked)
 		}
 	})
+	watch, stop := context.WithCancel(ctx)
+	defer stop()
+	go watchTrust(watch, r.Keys.Trust.Dir, m, log)
 	return masterEnd(m.Run(ctx))
 }
 
@@ -200,6 +205,38 @@ func (b binary) master(s settings.Settings, q *queue.Conn, log hclog.Logger) (*m
 	c.Kept, c.Try, c.Exec, c.Pulse = b.kept, b.try, b.exec, b.pulse
 	sayTrust(s.Keys.Trust.Dir, log)
 	return master.New(c, work.NewWork(q), hub.NewNodes(q), log)
+}
+
+// trustEvery is the time between two looks at the folder trust.
+const trustEvery = 2 * time.Second
+
+// watchTrust lets the master know whether the node can read whom it trusts, until ctx is done.
+func watchTrust(ctx context.Context, dir string, m *master.Master, log hclog.Logger) {
+	rules := settings.TrustRules(dir)
+	if rules == nil {
+		return
+	}
+	was := ""
+	for tick := time.Tick(trustEvery); ; {
+		why := ""
+		_, err := rules()
+		if err != nil {
+			why = trust.Unread + ": " + wording.ErrorLine(err)
+		}
+		if why != was {
+			m.Distrust(why)
+			if was = why; err != nil {
+				log.Error(trust.Unread+", and begins no jobs", "error", err)
+			} else {
+				log.Info("this node can read again whom it trusts")
+			}
+		}
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // sayTrust logs by whose word the node acts.

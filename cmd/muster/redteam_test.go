@@ -422,7 +422,9 @@ func TestNoServerSignsWhatAWriterToRedisInvented(t *testing.T) {
 	if out, _ := h.muster("schedules", "show", "daily"); !strings.Contains(out, "is not believed") {
 		t.Errorf("schedules show: %s", out)
 	}
-	if out, code := h.muster("schedules", "apply", h.file("s.yaml")); code != 0 {
+	out, code := h.muster("schedules", "apply", h.file("s.yaml"))
+	if code != 0 || !strings.Contains(out, "all of it is written anew, because what Redis has of it is not "+
+		"believed") || strings.Contains(out, "(none)") {
 		t.Fatalf("schedules apply: exit %d: %s", code, out)
 	}
 	if out, code := h.muster("schedules", "run", "daily"); code != 0 {

@@ -85,6 +85,7 @@ func runUp(ctx context.Context, f *roleFlags) error {
 		asked = b.obey(m, sig, asked)
 	})
 	go v.server(ctx, srv, true)
+	go watchTrust(ctx, r.Keys.Trust.Dir, m, log)
 	return runBoth(ctx, srv, m)
 }
 

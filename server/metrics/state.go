@@ -158,8 +158,8 @@ func (s *snapshot) nodes(list []jobs.Node) {
 			doubt++
 		}
 	}
-	s.add("muster_nodes_in_doubt", "Nodes whose workers do not know what is agreed about times, and "+
-		"begin nothing.", float64(doubt))
+	s.add("muster_nodes_in_doubt", "Nodes whose workers do not know what is agreed about times, or "+
+		"whom they may trust, and begin nothing.", float64(doubt))
 	for state, n := range states {
 		s.add("muster_nodes", "Nodes by the state that their masters reported; gone: no report came "+
 			"for a while.", float64(n), "state", state)

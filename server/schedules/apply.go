@@ -100,10 +100,15 @@ func (p *applying) plan(ctx context.Context, s Resource, entries []windows.Entry
 	}
 	for _, e := range entries {
 		old, found := was[e.Name]
-		if old.Doubt() != nil {
+		doubt := old.Doubt()
+		if doubt != nil {
 			old.Schedule = jobs.Schedule{Entry: windows.Entry{Name: e.Name}, Version: old.Version}
 		}
 		p.entry(e, old, found, now)
+		if found && doubt != nil { // nobody knows what it was, so there is nothing to compare
+			p.out.Schedules[len(p.out.Schedules)-1].Differences = []string{"all of it is written anew, " +
+				"because what Redis has of it is not believed: " + doubt.Error()}
+		}
 	}
 	for _, one := range sorted.remove {
 		p.changes = append(p.changes, hub.ScheduleChange{Was: one})

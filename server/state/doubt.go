@@ -10,6 +10,7 @@ import (
 	"muster/jobs"
 	"muster/server/calendar"
 	"muster/server/web"
+	"muster/trust"
 	"muster/windows"
 )
 
@@ -44,11 +45,15 @@ func (s Health) SayZones(ctx context.Context) (map[string]string, error) {
 	return s.Queue.Zoning.SayZones(ctx, s.Who(), windows.ZoneData)
 }
 
-// doubtsOf returns a sentence for each node that does not know the timetable.
+// doubtsOf returns a sentence for each node that begins no jobs: it cannot read whom it trusts, or
+// does not know the timetable.
 func doubtsOf(nodes []jobs.Node) []string {
 	var all []string
 	for _, n := range nodes {
-		if n.Doubt != "" {
+		if why, unread := strings.CutPrefix(n.Doubt, trust.Unread+": "); unread {
+			all = append(all, fmt.Sprintf("node %s cannot read whom it trusts and begins no jobs: %s; "+
+				"`muster trust check` on it says more", n.ID, web.Clip(why)))
+		} else if n.Doubt != "" {
 			all = append(all, fmt.Sprintf("node %s does not know what is agreed about times and defers "+
 				"jobs: %s", n.ID, web.Clip(n.Doubt)))
 		}

@@ -92,7 +92,7 @@ func (d *Doubt) Unwrap() error { return d.Why }
 func (w *Warden) Check(ctx context.Context, zone string, g jobs.Grant, spec jobs.Spec) error {
 	rules, err := w.rules()
 	if err != nil {
-		return fmt.Errorf("this node cannot read whom it trusts: %w", err)
+		return fmt.Errorf("%s: %w", trust.Unread, err)
 	}
 	if rules == nil || g.Host == nil { // without its host a job does nothing
 		return nil

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"muster/api"
+	"muster/cli"
+	"muster/internal/fakefleet"
+	"muster/jobs"
+)
+
+// A node whose folder trust is damaged begins no jobs, and does not keep that to its own log.
+func TestANodeSaysThatItCannotReadWhomItTrusts(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 1})
+	h := newHouse(t, inventory)
+	h.master()
+	policy, err := os.ReadFile(h.file("trust/policy.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.write("trust/policy.yaml", "rules:\n  - {level: sever, mode: require}\n")
+	n := h.awaitNode(func(n jobs.Node) bool { return n.Doubt != "" })
+	for _, want := range []string{"this node cannot read whom it trusts", "policy.yaml:2", "sever"} {
+		if !strings.Contains(n.Note, want) {
+			t.Errorf("nodes shows %q, want %q in it", n.Note, want)
+		}
+	}
+	var health api.Health
+	if code := h.query(&health, "health"); code != cli.ExitNotAll || !health.Doubt ||
+		!strings.Contains(health.Status, "node node1 cannot read whom it trusts and begins no jobs: ") {
+		t.Errorf("health ends with %d: %+v", code, health)
+	}
+	if text := h.metrics(); !strings.Contains(text, "\nmuster_nodes_in_doubt 1\n") {
+		t.Errorf("metrics count no such node")
+	}
+	id := h.submit("all", "true")
+	h.write("trust/policy.yaml", string(policy))
+	h.awaitNode(func(n jobs.Node) bool { return n.Doubt == "" && n.Note == "" })
+	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: 1})
+	if code := h.query(&health, "health"); code != cli.ExitOK {
+		t.Errorf("afterwards health ends with %d: %+v", code, health)
+	}
+}
+
+// metrics returns what the server shows to Prometheus.
+func (h *house) metrics() string {
+	h.t.Helper()
+	res, err := h.get("/metrics")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return string(text)
+}
