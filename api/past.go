@@ -46,6 +46,9 @@ type StepBegun struct {
 type Course struct {
 	Attempts []Attempt   `json:"attempts"`
 	Steps    []StepBegun `json:"steps"`
+
+	// Doubted says why a node has doubted the order of the task; empty: no event says so.
+	Doubted string `json:"doubted,omitempty"`
 }
 
 // PageMax bounds the jobs of one page.

@@ -47,8 +47,9 @@ func (s *Store) Attempts(ctx context.Context, id jobs.ID) ([]api.Attempt, error)
 
 // About picks events: those of a task and all its jobs or, with a host, of one job.
 type About struct {
-	Task jobs.TaskID
-	Host string
+	Task  jobs.TaskID
+	Host  string
+	Event string // only events of this name; empty: all
 }
 
 // Events lists the events of a task or a job, the first one first, and skips the first skip
@@ -60,6 +61,10 @@ func (s *Store) Events(ctx context.Context, of About, skip, most int) (list []jo
 	if of.Host != "" {
 		text += " and object = $2"
 		args = append(args, string(jobs.NewID(of.Task, of.Host)))
+	}
+	if of.Event != "" {
+		args = append(args, of.Event)
+		text += fmt.Sprintf(" and event = $%d", len(args))
 	}
 	list = []jobs.Happening{}
 	text = fmt.Sprintf("select zone, entry, at, event, object, detail from events %s "+

@@ -152,6 +152,9 @@ func showJob(ctx context.Context, s *cli.Session, id jobs.ID) error {
 		return err
 	}
 	c := courseOf(ctx, s, id)
+	if c.Doubted != "" {
+		s.Say("look: %s", cli.Cell(c.Doubted))
+	}
 	if s.JSON {
 		return s.WriteJSON(JobDetails{j, cli.Filled(c.Attempts), cli.Filled(c.Steps)})
 	}

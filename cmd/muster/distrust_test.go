@@ -46,6 +46,33 @@ func TestANodeSaysThatItCannotReadWhomItTrusts(t *testing.T) {
 	}
 }
 
+// A job that ran although its order does not hold shows that.
+func TestAJobShowsThatItsOrderWasDoubted(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 2})
+	h := newHouse(t, inventory)
+	h.write("trust/policy.yaml", "rules:\n  - {level: server, mode: warn}\n")
+	h.write("trust/allowed_signers", "server:other ssh-ed25519 "+
+		"AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f\n")
+	h.master()
+	id := h.submit("all", "true")
+	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: 2})
+	for _, host := range []string{"fw0001", "fw0002"} { // the event names one of them
+		for late := h.late(); ; {
+			_, _, words := h.plainly("", "job", string(jobs.NewID(id, host)))
+			if strings.Contains(words, "look: a node doubted the order of this task, and ran its jobs all the same "+
+				"(mode warn): ") && strings.Contains(words, "allowed") {
+				break
+			}
+			select {
+			case <-late:
+				t.Fatalf("of %s it says %s", host, words)
+			default: // history is half a second behind
+			}
+		}
+	}
+}
+
 // metrics returns what the server shows to Prometheus.
 func (h *house) metrics() string {
 	h.t.Helper()

@@ -2,10 +2,12 @@ package tasks
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 
 	"muster/api"
 	"muster/history"
+	"muster/internal/wording"
 	"muster/jobs"
 	"muster/server/web"
 )
@@ -30,7 +32,35 @@ func (s HistoryRoutes) course(ctx context.Context, in *jobInput) (*courseOutput,
 		return nil, web.Problem(web.ErrNoHistory)
 	}
 	c, err := s.Find.History.Course(ctx, id)
+	if err == nil {
+		c.Doubted, err = s.doubted(ctx, id)
+	}
 	return &courseOutput{c}, web.Problem(err)
+}
+
+// doubtMax bounds the words of a node about an order, in bytes.
+const doubtMax = 300
+
+// doubted says why a node has doubted the order of a job; empty: no event says so. A node tells it
+// once for each task, with the first job that it noticed. A caller who may not see that job gets no
+// words of it.
+func (s HistoryRoutes) doubted(ctx context.Context, id jobs.ID) (string, error) {
+	about := history.About{Task: id.Task(), Event: "order-doubted"}
+	list, _, err := s.Find.History.Events(ctx, about, 0, 1)
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	var said struct{ Mode, Note string }
+	detail, _ := list[0].Detail.(json.RawMessage)
+	_ = json.Unmarshal(detail, &said) // a zone may write anything
+	words := "a node doubted the order of this task"
+	if said.Mode == "warn" {
+		words += ", and ran its jobs all the same (mode warn)"
+	}
+	if !web.ViewOf(ctx).All() && list[0].Object != string(id) {
+		return words, nil
+	}
+	return words + ": " + wording.ClipTo(said.Note, doubtMax), nil
 }
 
 // pastEvents answers GET /v1/history/events.
