@@ -64,6 +64,7 @@ func (s guard) let(x *web.Exchange, r *http.Request, next http.Handler) {
 		web.WriteProblem(x, err)
 		return
 	}
+	x.Again = func() (web.Caller, error) { return s.identify(r) }
 	next.ServeHTTP(x, r)
 }
 

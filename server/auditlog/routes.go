@@ -289,10 +289,10 @@ func (s Routes) export(ctx context.Context, _ *web.Nothing) (*huma.StreamRespons
 		h.Root = root.String()
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		r, w := humago.Unwrap(ctx)
+		_, w := humago.Unwrap(ctx)
 		w.Header().Set("Content-Type", "application/jsonl")
 		x := exporting{http.NewResponseController(w), json.NewEncoder(w), 0}
-		x.all(r.Context(), s.Ledger, h)
+		x.all(ctx.Context(), s.Ledger, h)
 	}}, nil
 }
 

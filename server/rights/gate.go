@@ -33,8 +33,8 @@ type Gate struct {
 func (g Gate) Middleware(ctx huma.Context, next func(huma.Context)) {
 	_, w := humago.Unwrap(ctx)
 	x, ok := w.(*web.Exchange)
-	if !ok {
-		next(ctx) // nobody has identified the caller, and routes that embed web.Asked refuse
+	if !ok { // nobody has identified the caller, so nobody knows what the caller may do
+		web.WriteProblem(w, huma.Error500InternalServerError("nobody has looked at who asks"))
 		return
 	}
 	op := ctx.Operation()
@@ -49,11 +49,13 @@ func (g Gate) Middleware(ctx huma.Context, next func(huma.Context)) {
 	}
 	v := web.NewView(g.Keeper.Rights(), whoOf(x.Who))
 	x.Who.Admin = v.May(access.Act{Verb: access.Admin})
-	ctx = web.WithView(ctx, v)
+	ctx, sight := web.WithView(ctx, v)
 	if err := g.check(ctx, v, n); err != nil {
 		g.refuse(ctx, x, err)
 		return
 	}
+	ctx, stop := g.watch(ctx, x, n, sight)
+	defer stop()
 	next(ctx)
 }
 

@@ -77,9 +77,10 @@ func (s *Streams) open(f func(ctx context.Context, st *stream) error) (
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		defer s.count.Add(-1)
-		r, w := humago.Unwrap(ctx)
-		// An error means that the client has gone.
-		_ = f(r.Context(), &stream{w: w, rc: http.NewResponseController(w)})
+		_, w := humago.Unwrap(ctx)
+		// The gate ends the context if the caller loses the right. An error means that the client has
+		// gone.
+		_ = f(ctx.Context(), &stream{w: w, rc: http.NewResponseController(w)})
 	}}, nil
 }
 

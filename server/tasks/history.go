@@ -161,7 +161,7 @@ func (s HistoryRoutes) export(ctx context.Context, in *PastFilter) (*huma.Stream
 		return nil, web.Problem(err)
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		r, w := humago.Unwrap(ctx)
+		_, w := humago.Unwrap(ctx)
 		w.Header().Set("Content-Type", "application/jsonl")
 		rc, enc := http.NewResponseController(w), json.NewEncoder(w)
 		for {
@@ -177,7 +177,7 @@ func (s HistoryRoutes) export(ctx context.Context, in *PastFilter) (*huma.Stream
 				_ = enc.Encode(map[string]bool{"end": true})
 				return
 			}
-			if list, next, err = s.Find.History.Jobs(r.Context(), f, next, api.PageMax); err != nil {
+			if list, next, err = s.Find.History.Jobs(ctx.Context(), f, next, api.PageMax); err != nil {
 				s.Log.Warn("export of history broke off", "error", err)
 				return
 			}

@@ -51,7 +51,8 @@ func (c Caller) Trusted() bool { return c.Name != "" }
 type Exchange struct {
 	http.ResponseWriter
 	Who    Caller
-	Status int // 0: nothing is written yet
+	Again  func() (Caller, error) // identifies the caller once more, while the request lasts
+	Status int                    // 0: nothing is written yet
 }
 
 // WriteHeader writes the head of the answer and keeps its status.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -25,13 +26,24 @@ func NewView(r *access.Rights, who access.Who) *View {
 
 type viewKey struct{}
 
-// WithView returns a context in which the house is seen by a caller.
-func WithView(ctx huma.Context, v *View) huma.Context { return huma.WithValue(ctx, viewKey{}, v) }
+// Sight holds the view of a request. The gate replaces it if rights change while the request lasts.
+type Sight = atomic.Pointer[View]
 
-// ViewOf returns the view of a context; nil: the server asks for itself.
+// WithView returns a context in which the house is seen by a caller, as long as the caller sees it
+// so: whoever puts another view into the Sight changes what the request shows from then on.
+func WithView(ctx huma.Context, v *View) (huma.Context, *Sight) {
+	s := &Sight{}
+	s.Store(v)
+	return huma.WithValue(ctx, viewKey{}, s), s
+}
+
+// ViewOf returns the view of a context now; nil: the server asks for itself.
 func ViewOf(ctx context.Context) *View {
-	v, _ := ctx.Value(viewKey{}).(*View)
-	return v
+	s, _ := ctx.Value(viewKey{}).(*Sight)
+	if s == nil {
+		return nil
+	}
+	return s.Load()
 }
 
 // Whole reports whether no host is hidden.
