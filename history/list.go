@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"muster/api"
+	"muster/history/part"
 	"muster/jobs"
 )
 
@@ -23,6 +24,9 @@ type Filter struct {
 	Task     jobs.TaskID
 	From     time.Time // that ended then or later
 	To       time.Time // that ended before it
+
+	// Seen are the parts of the house that whoever asks may see; nil: all.
+	Seen []part.Part
 }
 
 // ErrCursor is wrapped if a cursor does not come from muster.
@@ -98,6 +102,9 @@ func (w *where) text() string {
 // jobs that did not succeed.
 func (f Filter) where(cursor string, sqlite bool) (*where, error) {
 	w := &where{}
+	if name, one := part.Customer(f.Seen); one && f.Customer == "" {
+		f.Customer = name // by which an index has the page in order
+	}
 	bad := f.Outcome != "" && f.Outcome != jobs.Succeeded
 	used := 0
 	for _, t := range []struct {
@@ -130,6 +137,9 @@ func (f Filter) where(cursor string, sqlite bool) (*where, error) {
 	}
 	if !f.To.IsZero() {
 		w.and("finished < ?", int64(jobs.MicrosOf(f.To)))
+	}
+	if text, values := part.Term(f.Seen, sqlite); text != "" {
+		w.and(text, values...)
 	}
 	if cursor == "" {
 		return w, nil

@@ -107,7 +107,7 @@ GET /v1/blobs
 GET /v1/blobs/{sum}
 GET /v1/queue
 GET /v1/nodes
-GET /v1/events
+*GET /v1/events
 GET /v1/pauses
 GET /v1/rollouts
 GET /v1/gates
@@ -118,10 +118,10 @@ GET /v1/windows/{window}/next
 GET /v1/schedules
 GET /v1/schedules/{schedule}
 GET /v1/schedules/{schedule}/next
-GET /v1/history
+*GET /v1/history
 GET /v1/history/state
-GET /v1/history/export
-GET /v1/history/events
+*GET /v1/history/export
+*GET /v1/history/events
 GET /v1/agreed`,
 	"plan": `*POST /v1/plan`,
 	"run": `*POST /v1/tasks
@@ -508,7 +508,7 @@ func TestALimitOfRunbooksHidesTheWorkOfOthers(t *testing.T) {
 	token := w.token("label")
 	for path, want := range map[string]int{"/v1/tasks/" + string(own): 200, "/v1/tasks/" + string(other): 404,
 		"/v1/jobs/" + string(own) + ":fw-a1": 200, "/v1/jobs/" + string(other) + ":fw-a1": 404, "/v1/hosts": 200,
-		"/v1/tasks": 200, "/v1/hosts/fw-a1": 200, "/v1/history": 403, "/v1/events": 403, "/v1/queue": 403, "/metrics": 403} {
+		"/v1/tasks": 200, "/v1/hosts/fw-a1": 200, "/v1/history/state": 403, "/v1/audit": 403, "/metrics": 403} {
 		if got := w.status("GET", path, token); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
 		}
@@ -519,7 +519,7 @@ func TestALimitOfRunbooksHidesTheWorkOfOthers(t *testing.T) {
 			t.Errorf("%s tells %s", path, text)
 		}
 	}
-	_, text := w.raw("GET", "/v1/queue", nil, bearing(token))
+	_, text := w.raw("GET", "/metrics", nil, bearing(token))
 	if !strings.Contains(string(text), "of some runbooks only") {
 		t.Errorf("the refusal says %s", text)
 	}

@@ -21,7 +21,6 @@ import (
 	"muster/internal/socket"
 	"muster/jobs/queue/form"
 	"muster/scripts"
-	"muster/server/approvals"
 	"muster/server/auditlog"
 	"muster/server/calendar"
 	"muster/server/duties"
@@ -155,8 +154,9 @@ func New(cfg Config, d Deps) (*Server, error) {
 		Catalog: s.catalog.Load, Now: s.clock}
 	s.streams = &tasks.Streams{Reads: readsOf(d.Queue), Zones: d.Queue.Conn,
 		Until: web.Waiter{Stopping: s.site.stopping}, Now: s.clock}
-	s.site.tasks = rights.NewTasks(rightsOn{d.Queue.Read.Tasks, d.Queue.Read.Jobs,
-		d.Queue.Submit.Submits}, s.stock.ZoneOf)
+	s.site.tasks = rights.NewTasks(rightsOn{tasks.Finder{Tasks: d.Queue.Read.Tasks,
+		Jobs: d.Queue.Read.Jobs, History: d.History}, d.Queue.Submit.Submits, s.stock}, s.stock.ZoneOf)
+	s.streams.Rights, s.streams.Near = s.site.tasks, s.near
 	s.intake = newRequests(s, d)
 	s.tend, s.chainDuty = newTend(s), newChains(s)
 	if d.ServerKeys == nil {
@@ -173,13 +173,6 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s.handler, err = s.routes()
 	return s, err
-}
-
-// rightsOn reads what a right on a task depends on.
-type rightsOn struct {
-	tasks.Tasks
-	stock.Jobs
-	approvals.Holds
 }
 
 func (s *Server) newRights(policy func() (*access.Policy, error)) (*rights.Keeper, error) {

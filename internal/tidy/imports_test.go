@@ -56,6 +56,7 @@ var floors = map[string]int{
 	"fleet/ansible":              1,
 	"fleet/remote":               1,
 	"history":                    3,
+	"history/part":               0,
 	"history/ledger":             4,
 	"internal/fakefleet":         2,
 	"internal/fakefleet/machine": 1,

@@ -13,9 +13,9 @@ import (
 	"muster/jobs/queue"
 )
 
-// putUnseen stores a content for a caller with a limited view. The answer hides an earlier upload of
-// the same content: the server reads and checks all bytes in both cases, and repeats the name and
-// the owner of this upload. A full store does not tell its size.
+// putUnseen stores a content for a caller with a limited view. The answer hides an earlier upload
+// of the same content: the server reads and checks all bytes in both cases, and repeats the name
+// and the owner of this upload. A full store does not tell its size.
 func (s BlobRoutes) putUnseen(ctx context.Context, blob jobs.Blob, body io.Reader) (jobs.Blob,
 	error) {
 	sum, size := sha256.New(), counter(0)

@@ -90,7 +90,7 @@ var needs = map[string]need{
 
 	"GET /v1/queue":                        {access.See, house},
 	"GET /v1/nodes":                        {access.See, house},
-	"GET /v1/events":                       {access.See, house},
+	"GET /v1/events":                       {access.See, anywhere},
 	"GET /v1/pauses":                       {access.See, house},
 	"GET /v1/rollouts":                     {access.See, house},
 	"GET /v1/gates":                        {access.See, house},
@@ -125,10 +125,10 @@ var needs = map[string]need{
 	"POST /v1/schedules/{schedule}/resume": {access.Order, house},
 	"POST /v1/schedules/{schedule}/remove": {access.Order, house},
 
-	"GET /v1/history":         {access.See, house},
+	"GET /v1/history":         {access.See, anywhere},
 	"GET /v1/history/state":   {access.See, house},
-	"GET /v1/history/export":  {access.See, house},
-	"GET /v1/history/events":  {access.See, house},
+	"GET /v1/history/export":  {access.See, anywhere},
+	"GET /v1/history/events":  {access.See, anywhere},
 	"GET /v1/agreed":          {access.See, house},
 	"POST /v1/agreed/restore": {access.Admin, house},
 	"POST /v1/agreed/forsake": {access.Admin, house},

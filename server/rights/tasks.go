@@ -2,11 +2,13 @@ package rights
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
 	"muster/access"
 	"muster/jobs"
+	"muster/jobs/queue"
 	"muster/server/web"
 )
 
@@ -81,7 +83,7 @@ func (t *Tasks) find(ctx context.Context, id jobs.TaskID) (known, error) {
 	// Each zone's part expires by itself, and then the total is of the others alone.
 	k.whole = len(k.hosts) == info.Total && put &&
 		!slices.ContainsFunc(info.Zones, func(zone string) bool { return !zones[zone] })
-	if k.whole {
+	if k.whole && !info.Forgotten { // the hosts of past tasks may change hands
 		t.keep(id, k)
 	}
 	return k, nil
@@ -146,4 +148,34 @@ func (t *Tasks) Seen(ctx context.Context, list []jobs.TaskInfo) ([]jobs.TaskInfo
 		}
 	}
 	return seen, nil
+}
+
+// Sees reports whether the view of a context shows a task or, with a host, its job there. It does
+// not show a task that is not there.
+func (t *Tasks) Sees(ctx context.Context, id jobs.TaskID, host string) (bool, error) {
+	return t.Glance()(ctx, id, host)
+}
+
+// Glance returns Sees for one short look at many tasks and jobs: it reads each task once, also one
+// that is still to become whole.
+func (t *Tasks) Glance() func(ctx context.Context, id jobs.TaskID, host string) (bool, error) {
+	found := map[jobs.TaskID]known{}
+	return func(ctx context.Context, id jobs.TaskID, host string) (bool, error) {
+		v := web.ViewOf(ctx)
+		if v.All() {
+			return true, nil
+		}
+		k, read := found[id]
+		if !read {
+			var err error
+			if k, err = t.find(ctx, id); err != nil && !errors.Is(err, queue.ErrNotFound) {
+				return false, err
+			}
+			found[id] = k
+		}
+		if host == "" {
+			return k.seen(v), nil
+		}
+		return slices.Contains(k.hosts, host) && k.seenOn(v, host), nil
+	}
 }

@@ -54,7 +54,9 @@ func (g Gate) again(ctx huma.Context, x *web.Exchange, n need, sight *web.Sight)
 	if err := g.check(ctx, v, n); err != nil {
 		return err
 	}
-	sight.Store(v)
+	if !v.Same(sight.Load()) {
+		sight.Store(v)
+	}
 	return nil
 }
 

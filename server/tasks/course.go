@@ -81,6 +81,9 @@ func (s HistoryRoutes) pastEvents(ctx context.Context, in *pastEventsInput) (*pa
 	if s.Find.History == nil {
 		return nil, web.Problem(web.ErrNoHistory)
 	}
+	if seen, err := s.Rights.Sees(ctx, of.Task, of.Host); err != nil || !seen {
+		return &pastEventsOutput{api.PastEvents{Events: []jobs.Happening{}}}, web.Problem(err)
+	}
 	list, more, err := s.Find.History.Events(ctx, of, skip, in.Limit)
 	if err != nil {
 		return nil, web.Problem(err)

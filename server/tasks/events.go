@@ -46,6 +46,11 @@ type Streams struct {
 	Zones Listing
 	Until web.Waiter
 	Now   func() time.Time
+
+	Rights Rights
+	// Near returns the zones of the hosts that a view shows.
+	Near func(v *web.View) map[string]bool
+
 	count atomic.Int64 // open now
 }
 
@@ -142,6 +147,7 @@ type stream struct {
 	rc   *http.ResponseController
 	at   positions // nil: from now on
 	task string    // empty: everything
+	part limited
 
 	behind bool // the last look did not come to the end
 
@@ -164,7 +170,7 @@ func (s *Streams) serve(ctx context.Context, st *stream) error {
 			return nil
 		case err != nil:
 			// The client learns why it hears nothing, and need not connect again.
-			words = append(words, comment("trouble: "+err.Error())...)
+			words = append(words, comment("trouble: "+troubleFor(ctx, err))...)
 		case len(words) == 0 && s.Now().Sub(spoke) >= heartbeat:
 			words = comment("alive")
 		}
@@ -194,13 +200,14 @@ func (s *Streams) news(ctx context.Context, st *stream) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	zones = s.near(ctx, st, append(zones, keys.HubZone))
 	fresh := st.at == nil
 	if fresh {
 		st.at = positions{}
 	}
 	st.behind = false
 	var b bytes.Buffer
-	for _, zone := range append(zones, keys.HubZone) {
+	for _, zone := range zones {
 		if fresh {
 			st.at[zone] = "$"
 		}
@@ -222,13 +229,20 @@ func (s *Streams) newsOf(ctx context.Context, zone string, st *stream, b *bytes.
 		if err != nil {
 			return err
 		}
+		sees := s.sees(ctx)
 		for i, h := range list {
+			seen, err := sees(h)
+			if err != nil {
+				return err
+			}
 			// Only the last event of an entry says that the entry was read: a client that
 			// returns with an earlier one gets the entry again.
 			if i+1 == len(list) || list[i+1].ID != h.ID {
 				st.at[zone] = h.ID
 			}
-			st.tell(b, h)
+			if seen {
+				st.tell(b, h)
+			}
 		}
 		st.at[zone] = last
 		if len(list) < streamPage {
@@ -247,11 +261,12 @@ func (st *stream) tell(b *bytes.Buffer, h jobs.Happening) {
 	if st.task != "" && h.Object != st.task && !strings.HasPrefix(h.Object, st.task+":") {
 		return
 	}
+	st.part.tell(st.at, h)
 	data, err := json.Marshal(h)
 	if err != nil {
 		return // its detail came out of JSON, so it goes in again
 	}
-	fmt.Fprintf(b, "id: %s\nevent: %s\ndata: %s\n\n", st.at, h.Event, data)
+	fmt.Fprintf(b, "id: %s\nevent: %s\ndata: %s\n\n", st.place(), h.Event, data)
 }
 
 // comment returns a line that clients ignore.

@@ -51,6 +51,8 @@ type HistoryRoutes struct {
 	Find  Finder
 	Stock *stock.Store
 	Log   hclog.Logger
+
+	Rights Rights
 }
 
 // Routes registers the routes of the resource.
@@ -119,7 +121,7 @@ func (s HistoryRoutes) past(ctx context.Context, in *pastInput) (*pastOutput, er
 	if s.Find.History == nil {
 		return nil, web.Problem(web.ErrNoHistory)
 	}
-	list, next, err := s.Find.History.Jobs(ctx, f, in.Cursor, in.Limit)
+	list, next, err := s.page(ctx, f, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -156,7 +158,7 @@ func (s HistoryRoutes) export(ctx context.Context, in *PastFilter) (*huma.Stream
 	if s.Find.History == nil {
 		return nil, web.Problem(web.ErrNoHistory)
 	}
-	list, next, err := s.Find.History.Jobs(ctx, f, "", api.PageMax)
+	list, next, err := s.page(ctx, f, "", api.PageMax)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
@@ -177,7 +179,7 @@ func (s HistoryRoutes) export(ctx context.Context, in *PastFilter) (*huma.Stream
 				_ = enc.Encode(map[string]bool{"end": true})
 				return
 			}
-			if list, next, err = s.Find.History.Jobs(ctx.Context(), f, next, api.PageMax); err != nil {
+			if list, next, err = s.page(ctx.Context(), f, next, api.PageMax); err != nil {
 				s.Log.Warn("export of history broke off", "error", err)
 				return
 			}

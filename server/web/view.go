@@ -69,6 +69,9 @@ func (v *View) RefuseAll() error {
 		"this shows that of all; who may grant it: " + strings.Join(v.rights.Policy().Admins(), ", "))
 }
 
+// Reaches returns the parts of the house whose work is seen. Do not ask the view of the server.
+func (v *View) Reaches() []access.Reach { return v.rights.Reaches(v.who, access.See) }
+
 // Sees reports whether a host is seen.
 func (v *View) Sees(host string) bool { return v == nil || v.seen.Has(host) }
 
