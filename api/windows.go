@@ -92,7 +92,8 @@ type WindowList struct {
 	Freezes   []FreezeInfo       `json:"freezes"`
 	Approvals []windows.Approval `json:"approvals"`
 	Void      []string           `json:"void"` // approvals of windows that were changed since
-	// Timetable is the whole timetable as it was written, for programs that compute with it.
+	// Timetable is the whole timetable as it was written, for programs that compute with it. It is
+	// empty, and Version is 0, for callers who do not see all hosts.
 	Timetable windows.Timetable `json:"timetable"`
 }
 

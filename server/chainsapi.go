@@ -8,10 +8,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
 
+	"muster/access"
 	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server/duties"
+	"muster/server/reach"
 	"muster/server/web"
 )
 
@@ -23,21 +25,25 @@ type chainRoutes struct {
 	tasks Tasks
 	until web.Waiter
 	log   hclog.Logger
+
+	// sees reports whether the caller of a context sees a task.
+	sees func(ctx context.Context, id jobs.TaskID, host string) (bool, error)
 }
 
-// info returns a chain, named by its own id or that of one of its tasks.
-func (s chainRoutes) info(ctx context.Context, id jobs.TaskID) (jobs.ChainInfo, error) {
+// info returns a chain, named by its own id or that of one of its tasks, if the caller may do
+// something with it. A chain that the caller does not see is not there.
+func (s chainRoutes) info(ctx context.Context, id jobs.TaskID, verb access.Verb) (jobs.ChainInfo,
+	error) {
 	c, o, result, err := s.duty.Read(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) {
-		t, look := s.tasks.Task(ctx, id)
-		switch {
-		case look != nil:
-			return jobs.ChainInfo{}, web.Problem(look)
-		case t.Chain == "":
-			return jobs.ChainInfo{}, huma.Error404NotFound(fmt.Sprintf("task %s is alone: no other "+
-				"follows it", id))
+		var t jobs.TaskInfo
+		if t, err = s.link(ctx, id); err != nil {
+			return jobs.ChainInfo{}, err
 		}
 		c, o, result, err = s.duty.Read(ctx, t.Chain)
+	}
+	if err == nil {
+		err = reach.Chain{Chain: c, ID: id}.May(ctx, verb)
 	}
 	if err != nil {
 		return jobs.ChainInfo{}, web.Problem(err)
@@ -54,6 +60,20 @@ func (s chainRoutes) info(ctx context.Context, id jobs.TaskID) (jobs.ChainInfo, 
 		return jobs.ChainInfo{}, web.Problem(err)
 	}
 	return *info, nil
+}
+
+// link returns a task of a chain.
+func (s chainRoutes) link(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
+	t, err := s.tasks.Task(ctx, id)
+	if err == nil && t.Chain == "" {
+		seen, unread := s.sees(ctx, id, "")
+		if err = unread; seen {
+			err = huma.Error404NotFound(fmt.Sprintf("task %s is alone: no other follows it", id))
+		} else if err == nil {
+			err = fmt.Errorf("task %s: %w", id, queue.ErrNotFound)
+		}
+	}
+	return t, web.Problem(err)
 }
 
 type (
@@ -93,6 +113,9 @@ func (s chainRoutes) chains(ctx context.Context, _ *web.Nothing) (*chainsOutput,
 		if err != nil {
 			return nil, web.Problem(err)
 		}
+		if !reach.SeesChain(ctx, c) {
+			continue
+		}
 		seen, err := s.duty.See(ctx, c, o)
 		if err != nil {
 			return nil, web.Problem(err)
@@ -112,7 +135,7 @@ func (s chainRoutes) chain(ctx context.Context, in *chainInput) (*chainOutput, e
 	}
 	out := &chainOutput{}
 	err = s.until.Await(ctx, wait, func() (bool, error) {
-		out.Body, err = s.info(ctx, id)
+		out.Body, err = s.info(ctx, id, access.See)
 		state := out.Body.State
 		return state == jobs.ChainEnded || state == jobs.ChainStopped || string(state) != in.Seen, err
 	})
@@ -146,14 +169,17 @@ func (s chainRoutes) takeChainBack(ctx context.Context, in *chainOrder) (*chainO
 
 func (s chainRoutes) askChain(ctx context.Context, in *chainOrder, done string,
 	may func(jobs.ChainInfo, string) (jobs.ChainOrders, string)) (*chainOutput, error) {
-	g, wrong := in.Reasoned(done)
 	id, err := jobs.ParseTaskID(in.Chain)
-	if wrong = append(wrong, web.Mistakes("path.chain", err)...); len(wrong) > 0 {
-		return nil, web.Refusal(wrong)
+	if err != nil {
+		return nil, web.Refusal(web.Mistakes("path.chain", err))
 	}
-	info, err := s.info(ctx, id)
+	info, err := s.info(ctx, id, access.Order)
 	if err != nil {
 		return nil, err
+	}
+	g, wrong := in.Reasoned(done)
+	if len(wrong) > 0 {
+		return nil, web.Refusal(wrong)
 	}
 	ask, no := may(info, g.Note())
 	if no != "" {
@@ -164,7 +190,7 @@ func (s chainRoutes) askChain(ctx context.Context, in *chainOrder, done string,
 		return nil, web.Problem(err)
 	}
 	web.LogOrder(s.log, "chain "+done, g, "chain", info.Chain, "already", !fresh)
-	if info, err = s.info(ctx, info.Chain); err != nil {
+	if info, err = s.info(ctx, info.Chain, access.See); err != nil {
 		return nil, err
 	}
 	return &chainOutput{info}, nil

@@ -23,6 +23,7 @@ import (
 	"muster/server/calendar"
 	"muster/server/idp"
 	"muster/server/orders"
+	"muster/server/reach"
 	"muster/server/rights"
 	"muster/server/schedules"
 	"muster/server/scribe"
@@ -95,11 +96,13 @@ func (s *Server) register(api huma.API) {
 	o := s.queue.Orders
 	reads, until := readsOf(s.queue), web.Waiter{Stopping: s.site.stopping}
 	chains := chainRoutes{s.chainDuty, s.queue.Hub.Chains, s.queue.Hub.ChainDuty, s.queue.Read.Tasks,
-		until, s.log}
+		until, s.log, s.site.tasks.Sees}
 	submits := submitRoutes{s.intake, find, chains, s.meters, s.log}
 	hosts := books.HostRoutes{Stock: s.stock, Look: s.look, Waits: s.queue.Read.Waits,
 		SeenJobs: s.site.tasks.SeenJobs}
-	pauses := state.PauseRoutes{Queue: stateOf(s.queue), Stock: s.stock, Agreed: s.agreed}
+	pauses := state.PauseRoutes{Queue: stateOf(s.queue), Stock: s.stock, Agreed: s.agreed,
+		PauseRights: state.PauseRights{Sees: s.site.tasks.Sees, Seen: s.site.tasks.Seen,
+			Near: s.streams.Near}}
 	groups := tasks.Groups{Said: s.queue.Read.Outputs, Stock: s.stock}
 	for _, one := range []interface{ Routes(huma.API) }{
 		submits,
@@ -115,9 +118,11 @@ func (s *Server) register(api huma.API) {
 		orders.CancelRoutes{Cancels: s.queue.Submit.Cancels, Log: s.log, Gone: find.Gone},
 		s.approvals(),
 		pauses,
-		orders.RolloutRoutes{Rollouts: o.Rollouts, Tasks: s.queue.Read.Tasks, Log: s.log},
+		orders.RolloutRoutes{Rollouts: o.Rollouts, Tasks: s.queue.Read.Tasks, Log: s.log,
+			Seen: s.site.tasks.Seen},
 		orders.GateRoutes{Gates: o.Gates, Keys: s.site.keys, Tasks: s.queue.Read.Tasks,
-			Jobs: s.queue.Read.Jobs, Log: s.log, HostsOn: hosts.HostsOn},
+			Jobs: s.queue.Read.Jobs, Log: s.log, HostsOn: hosts.HostsOn,
+			SeenJobs: s.site.tasks.SeenJobs},
 		orders.GroupRoutes{Exclusion: o.Exclusion, Groups: s.queue.Read.Groups, Stock: s.stock,
 			Log: s.log},
 		orders.HostRoutes{Drains: s.queue.Hub.Drains, Exclusion: o.Exclusion,
@@ -133,6 +138,7 @@ func (s *Server) register(api huma.API) {
 			Whole: whole},
 		schedules.Resource{Book: s.queue.Hub.Schedules, Ticks: s.queue.Hub.Ticks,
 			Catalog: s.catalog.Load, Log: s.log, Whole: whole, Submit: submits.submitFor,
+			HostsOn:  reach.Hosts{Look: s.look}.On,
 			Refusals: submits.refusals},
 		s.agreed,
 		tasks.HistoryRoutes{Reads: reads, Find: find, Stock: s.stock, Log: s.log,

@@ -26,6 +26,7 @@ import (
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/metrics"
+	"muster/server/reach"
 	"muster/server/rights"
 	"muster/server/scribe"
 	"muster/server/sessions"
@@ -154,9 +155,10 @@ func New(cfg Config, d Deps) (*Server, error) {
 		Catalog: s.catalog.Load, Now: s.clock}
 	s.streams = &tasks.Streams{Reads: readsOf(d.Queue), Zones: d.Queue.Conn,
 		Until: web.Waiter{Stopping: s.site.stopping}, Now: s.clock}
-	s.site.tasks = rights.NewTasks(rightsOn{tasks.Finder{Tasks: d.Queue.Read.Tasks,
-		Jobs: d.Queue.Read.Jobs, History: d.History}, d.Queue.Submit.Submits, s.stock}, s.stock.ZoneOf)
-	s.streams.Rights, s.streams.Near = s.site.tasks, s.near
+	s.site.tasks = rights.NewTasks(reach.Tasks{Jobs: d.Queue.Read.Jobs,
+		Find: tasks.Finder{Tasks: d.Queue.Read.Tasks, Jobs: d.Queue.Read.Jobs, History: d.History},
+		Held: d.Queue.Submit.Submits, History: d.History, Stock: s.stock}, s.stock.ZoneOf)
+	s.streams.Rights, s.streams.Near = s.site.tasks, reach.Hosts{Look: s.look}.Near
 	s.intake = newRequests(s, d)
 	s.tend, s.chainDuty = newTend(s), newChains(s)
 	if d.ServerKeys == nil {

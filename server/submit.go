@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
 
+	"muster/access"
 	"muster/api"
 	"muster/jobs"
 	"muster/server/duties"
@@ -109,7 +110,7 @@ func (s submitRoutes) accept(ctx context.Context, in *submitInput) (*submitOutpu
 		out.Body.Follows = duties.InfoOf(*a.Chain, jobs.ChainSeen{})
 	case a.Follows != "":
 		var info jobs.ChainInfo
-		info, err = s.chains.info(ctx, a.Follows)
+		info, err = s.chains.info(ctx, a.Follows, access.See)
 		out.Body.Follows = &info
 	}
 	if err = web.Problem(err); err != nil {

@@ -56,6 +56,10 @@ drawn once. Times are on the clocks of this machine, or of --zone.`,
 		if err != nil {
 			return err
 		}
+		if l.Timetable.Version == 0 && len(l.Windows)+len(l.Freezes) > 0 {
+			return errors.New("the calendar is computed of the whole timetable, which the server shows " +
+				"to those who see all hosts: `muster windows next HOST` says when one of yours is open")
+		}
 		book, err := l.Timetable.Book()
 		if err != nil {
 			return fmt.Errorf("the timetable of the server cannot be read: is this muster older? %w", err)

@@ -95,6 +95,7 @@ var floors = map[string]int{
 	"server/scribe":              5,
 	"server/orders":              6,
 	"server/tasks":               7,
+	"server/reach":               6,
 	"server/calendar":            6,
 	"server/stock":               5,
 	"worker":                     5,

@@ -114,7 +114,8 @@ func event(name, object string, g web.Giver) jobs.Alert {
 
 // windows answers GET /v1/windows.
 func (s Windows) windows(ctx context.Context, _ *web.Nothing) (*windowListOutput, error) {
-	table, book, err := s.Calendar.Read(ctx)
+	see := s.sightOf(ctx)
+	table, book, err := s.read(ctx, see)
 	if err != nil {
 		return nil, err
 	}
@@ -122,10 +123,14 @@ func (s Windows) windows(ctx context.Context, _ *web.Nothing) (*windowListOutput
 		Freezes:   []api.FreezeInfo{},
 		Approvals: table.Approvals, Void: []string{}, Timetable: table}
 	for _, w := range book.Agreed().Windows {
-		out.Windows = append(out.Windows, windowInfo(s.Now(), book, w))
+		if see.of(w.For, w.Owner()) {
+			out.Windows = append(out.Windows, windowInfo(s.Now(), book, w))
+		}
 	}
 	for _, f := range book.Agreed().Freezes {
-		out.Freezes = append(out.Freezes, describeFreeze(s.Now(), table, f))
+		if see.of(f.For, f.Owner()) {
+			out.Freezes = append(out.Freezes, describeFreeze(s.Now(), table, f))
+		}
 	}
 	for _, a := range book.Void() {
 		out.Void = append(out.Void, a.ID)
@@ -133,17 +138,21 @@ func (s Windows) windows(ctx context.Context, _ *web.Nothing) (*windowListOutput
 	if out.Approvals == nil {
 		out.Approvals = []windows.Approval{}
 	}
+	if see != nil { // the texts and the number of their changes are those of the whole house
+		out.Version, out.Timetable = 0, windows.Timetable{}
+	}
 	return &windowListOutput{out}, nil
 }
 
 // windowNext answers GET /v1/windows/{window}/next.
 func (s Windows) windowNext(ctx context.Context, in *windowNextInput) (*occurrencesOutput, error) {
-	_, book, err := s.Calendar.Read(ctx)
+	see := s.sightOf(ctx)
+	_, book, err := s.read(ctx, see)
 	if err != nil {
 		return nil, err
 	}
 	w, ok := book.Window(in.Window)
-	if !ok {
+	if !ok || !see.of(w.For, w.Owner()) {
 		return nil, noWindow(in.Window)
 	}
 	return &occurrencesOutput{api.OccurrenceList{Occurrences: s.ahead(book, []windows.Window{w},
@@ -157,7 +166,7 @@ func noWindow(name string) error {
 
 // hostNext answers GET /v1/hosts/{host}/next.
 func (s Windows) hostNext(ctx context.Context, in *hostNextInput) (*occurrencesOutput, error) {
-	_, book, err := s.Calendar.Read(ctx)
+	_, book, err := s.read(ctx, s.sightOf(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +218,7 @@ const occurrencesWithin = 10 * 366 * 24 * time.Hour
 // hostWindows answers GET /v1/hosts/{host}/windows.
 func (s Windows) hostWindows(ctx context.Context, in *hostWindowsInput) (*hostWindowsOutput,
 	error) {
-	table, book, err := s.Calendar.Read(ctx)
+	table, book, err := s.read(ctx, s.sightOf(ctx))
 	if err != nil {
 		return nil, err
 	}

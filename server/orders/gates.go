@@ -3,6 +3,7 @@ package orders
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
@@ -55,6 +56,9 @@ type GateRoutes struct {
 	Log     hclog.Logger
 	Keys    func() (serverkey.Keys, error) // of the servers
 	HostsOn func(ctx context.Context, selector string) ([]fleet.Host, error)
+
+	// SeenJobs returns those jobs of a list that the caller may see.
+	SeenJobs func(ctx context.Context, list []jobs.JobInfo) ([]jobs.JobInfo, error)
 }
 
 // Routes registers the routes of the resource.
@@ -86,22 +90,40 @@ func (s GateRoutes) gates(ctx context.Context, in *gatesInput) (*gatesOutput, er
 	}
 	out := &gatesOutput{api.GateList{Gates: []api.Standing{}}}
 	for _, id := range tasks {
-		t, err := s.Tasks.Task(ctx, id)
-		if err == nil {
-			err = s.Jobs.EachJob(ctx, id, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
-				for _, j := range chunk {
-					if j.Gate != nil && (on == nil || on[j.Host]) {
-						addStanding(&out.Body, t, j)
-					}
-				}
-				return nil
-			})
-		}
+		err := s.standingAt(ctx, id, on, &out.Body)
 		if err != nil && !(errors.Is(err, queue.ErrNotFound) && in.Task == "") { // it may just go
 			return nil, web.Problem(err)
 		}
 	}
 	return out, nil
+}
+
+// standingAt adds the jobs of a task that stand at a gate and that the caller sees. A task of which
+// the caller sees no job is not there.
+func (s GateRoutes) standingAt(ctx context.Context, id jobs.TaskID, on map[string]bool,
+	l *api.GateList) error {
+	t, err := s.Tasks.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	visible := web.ViewOf(ctx).All()
+	err = s.Jobs.EachJob(ctx, id, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
+		chunk, err := s.SeenJobs(ctx, chunk)
+		if err != nil {
+			return err
+		}
+		visible = visible || len(chunk) > 0
+		for _, j := range chunk {
+			if j.Gate != nil && (on == nil || on[j.Host]) {
+				addStanding(l, t, j)
+			}
+		}
+		return nil
+	})
+	if err == nil && !visible {
+		return fmt.Errorf("task %s: %w", id, queue.ErrNotFound)
+	}
+	return err
 }
 
 func addStanding(l *api.GateList, t jobs.TaskInfo, j jobs.JobInfo) {

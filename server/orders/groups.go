@@ -3,10 +3,12 @@ package orders
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
 
+	"muster/access"
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
@@ -73,11 +75,31 @@ func (s GroupRoutes) groups(ctx context.Context, _ *web.Nothing) (*groupsOutput,
 			}
 		}
 	}
+	list = slices.DeleteFunc(list, func(g jobs.Group) bool {
+		return !web.ViewOf(ctx).SeesAll(s.members(g.Name)...)
+	})
 	return &groupsOutput{api.GroupList{Groups: list}}, nil
+}
+
+// members returns the hosts of a group of the inventory.
+func (s GroupRoutes) members(group string) []string {
+	return s.hostsWith(func(h fleet.Host) bool { return h.Group == group })
+}
+
+// hostsWith returns the names of some hosts of the inventory.
+func (s GroupRoutes) hostsWith(has func(h fleet.Host) bool) []string {
+	now := s.Stock.Now()
+	if now == nil {
+		return nil
+	}
+	return stock.Names(now.Hosts(), has)
 }
 
 // clearGroup clears a group at the word of a person who has looked at it.
 func (s GroupRoutes) clearGroup(ctx context.Context, in *groupOrder) (*clearedOutput, error) {
+	if err := s.mayClear(ctx, in.Group); err != nil {
+		return nil, err
+	}
 	g, wrong := in.Reasoned("cleared")
 	wrong = append(wrong, web.Mistakes("path.group", fleet.CheckName(in.Group))...)
 	if len(wrong) > 0 {
@@ -89,11 +111,28 @@ func (s GroupRoutes) clearGroup(ctx context.Context, in *groupOrder) (*clearedOu
 		err = s.Exclusion.ClearMarkers(ctx, zone, in.Group, g.Note())
 	}
 	if err != nil {
-		return nil, web.NotThere(err, "there is no group %q; `muster hosts` names them", in.Group)
+		return nil, noGroup(err, in.Group)
 	}
 	web.LogOrder(s.Log, "group cleared", g, "group", in.Group, "already", did.Already, "was", did.Was,
 		"job", did.Job)
 	return &clearedOutput{did}, nil
+}
+
+func noGroup(err error, group string) error {
+	return web.NotThere(err, "there is no group %q; `muster hosts` names them", group)
+}
+
+// mayClear returns the answer that refuses to clear a group; nil: the caller may. A group of which
+// the caller does not see all hosts is not there.
+func (s GroupRoutes) mayClear(ctx context.Context, group string) error {
+	v, order, hosts := web.ViewOf(ctx), access.Act{Verb: access.Order}, s.members(group)
+	switch {
+	case v.May(order):
+		return nil
+	case !v.SeesAll(hosts...):
+		return noGroup(queue.ErrNotFound, group)
+	}
+	return v.Refuse(order, hosts)
 }
 
 // zoneOf returns the zone of a group of the inventory. The queue knows only the groups that are in
@@ -118,10 +157,26 @@ func (s GroupRoutes) limits(ctx context.Context, _ *web.Nothing) (*limitsOutput,
 	if list == nil {
 		list = []jobs.Limit{}
 	}
+	v := web.ViewOf(ctx)
+	list = slices.DeleteFunc(list, func(l jobs.Limit) bool { return !s.seesLimit(v, l) })
 	for i := range list {
 		if list[i].Holders == nil {
 			list[i].Holders = []jobs.ID{}
 		}
 	}
 	return &limitsOutput{api.LimitList{Limits: list}}, nil
+}
+
+// seesLimit reports whether a caller sees a limit: all hosts that it covers, and those of its
+// holders, which may count by the needs of their runbook.
+func (s GroupRoutes) seesLimit(v *web.View, l jobs.Limit) bool {
+	covered := s.hostsWith(func(h fleet.Host) bool {
+		return h.Zone == l.Zone && fleet.Limit{Name: l.Name}.Covers(h)
+	})
+	for _, id := range l.Holders {
+		if !v.SeesAll(id.Host()) {
+			return false
+		}
+	}
+	return v.SeesAll(covered...)
 }

@@ -30,6 +30,9 @@ type RolloutRoutes struct {
 	Rollouts Rollouts
 	Tasks    Tasks
 	Log      hclog.Logger
+
+	// Seen returns those tasks of a list that the caller may see.
+	Seen func(ctx context.Context, list []jobs.TaskInfo) ([]jobs.TaskInfo, error)
 }
 
 // Routes registers the routes of the resource.
@@ -61,7 +64,8 @@ func (s RolloutRoutes) rollouts(ctx context.Context, _ *web.Nothing) (*rolloutsO
 			list = append(list, t)
 		}
 	}
-	return &rolloutsOutput{api.TaskList{Tasks: list}}, nil
+	list, err = s.Seen(ctx, list)
+	return &rolloutsOutput{api.TaskList{Tasks: list}}, web.Problem(err)
 }
 
 // stopRollout lets no further job of a task begin.

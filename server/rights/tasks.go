@@ -140,7 +140,7 @@ func (t *Tasks) Seen(ctx context.Context, list []jobs.TaskInfo) ([]jobs.TaskInfo
 	seen := []jobs.TaskInfo{}
 	for _, info := range list {
 		k, err := t.find(ctx, info.Task)
-		if err != nil {
+		if err != nil && !errors.Is(err, queue.ErrNotFound) { // it may just go
 			return nil, err
 		}
 		if k.seen(v) {

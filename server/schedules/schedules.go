@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
 
+	"muster/access"
 	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -82,6 +83,9 @@ type Resource struct {
 	// Submit submits a task at the word of a caller; the name of a schedule goes with it.
 	Submit func(ctx context.Context, who web.Asked, user string, b api.Submit, schedule string) (
 		status int, t api.Submitted, err error)
+
+	// HostsOn returns the hosts that a selector picks now in the whole house.
+	HostsOn func(ctx context.Context, selector string) ([]string, error)
 
 	// Refusals returns the reasons why a task would be refused.
 	Refusals func(ctx context.Context, b api.Submit, by web.Giver) ([]error, error)
@@ -174,7 +178,13 @@ func (s Resource) schedules(ctx context.Context, _ *web.Nothing) (*schedulesOutp
 	}
 	out := &schedulesOutput{api.ScheduleList{Schedules: make([]api.ScheduleInfo, 0, len(list))}}
 	for _, one := range list {
-		out.Body.Schedules = append(out.Body.Schedules, scheduleInfo(one, now))
+		seen, err := s.may(ctx, one, access.See)
+		if err != nil {
+			return nil, web.Problem(err)
+		}
+		if seen {
+			out.Body.Schedules = append(out.Body.Schedules, scheduleInfo(one, now))
+		}
 	}
 	return out, nil
 }
@@ -194,6 +204,9 @@ func scheduleInfo(q hub.Schedule, now time.Time) api.ScheduleInfo {
 func (s Resource) findSchedule(ctx context.Context, name string) (hub.Schedule, time.Time,
 	error) {
 	q, err := s.Book.Schedule(ctx, name)
+	if err == nil {
+		err = s.there(ctx, q)
+	}
 	if err != nil {
 		return q, time.Time{}, noSchedule(err, name)
 	}
@@ -257,6 +270,9 @@ func (s Resource) runSchedule(ctx context.Context, in *runScheduleInput) (*runOu
 	error) {
 	q, _, err := s.findSchedule(ctx, in.Schedule)
 	if err == nil {
+		err = s.refuse(ctx, q, access.Run)
+	}
+	if err == nil {
 		err = web.Problem(doubt(q))
 	}
 	if err != nil {
@@ -292,6 +308,9 @@ func (s Resource) turnSchedule(ctx context.Context, in *scheduleOrder, done stri
 		return nil, web.Refusal(wrong)
 	}
 	q, now, err := s.findSchedule(ctx, in.Schedule)
+	if err == nil {
+		err = s.refuse(ctx, q, access.Order)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -325,6 +344,9 @@ func (s Resource) removeSchedule(ctx context.Context, in *scheduleOrder) (*sched
 		return nil, web.Refusal(wrong)
 	}
 	q, now, err := s.findSchedule(ctx, in.Schedule)
+	if err == nil {
+		err = s.refuse(ctx, q, access.Order)
+	}
 	if err != nil {
 		return nil, err
 	}

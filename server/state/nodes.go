@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/api"
+	"muster/fleet"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/read"
@@ -69,6 +70,7 @@ func (s NodeRoutes) depths(ctx context.Context, _ *web.Nothing) (*queueOutput, e
 	if unknown != nil && !queue.Spoiled(unknown) {
 		return nil, web.Problem(unknown)
 	}
+	zones = slices.DeleteFunc(zones, func(zone string) bool { return !s.sees(ctx, zone) })
 	out := &queueOutput{api.QueueInfo{Zones: make([]api.Zone, 0, len(zones))}}
 	for _, zone := range zones {
 		z, err := s.zone(ctx, zone)
@@ -85,6 +87,18 @@ func (s NodeRoutes) depths(ctx context.Context, _ *web.Nothing) (*queueOutput, e
 		out.Body.Zones = append(out.Body.Zones, z)
 	}
 	return out, nil
+}
+
+// sees reports whether a caller sees the queue of a zone: all work on all hosts of it.
+func (s NodeRoutes) sees(ctx context.Context, zone string) bool {
+	v := web.ViewOf(ctx)
+	if v.All() {
+		return true
+	}
+	now := s.Stock.Now()
+	return now != nil && v.SeesAll(stock.Names(now.Hosts(), func(h fleet.Host) bool {
+		return h.Zone == zone
+	})...)
 }
 
 // zone reads the queue of a zone.

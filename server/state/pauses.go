@@ -25,6 +25,7 @@ type PauseRoutes struct {
 	Queue  Queue
 	Stock  *stock.Store
 	Agreed *Agreement
+	PauseRights
 }
 
 // Routes registers the routes of the resource.
@@ -33,9 +34,16 @@ func (s PauseRoutes) Routes(api huma.API) {
 }
 
 func (s PauseRoutes) pauses(ctx context.Context, in *pausesInput) (*pausesOutput, error) {
-	list, err := s.standing(ctx, in)
+	err := s.PauseRights.there(ctx, in.Task)
+	var list api.PauseList
+	if err == nil {
+		list, err = s.standing(ctx, in)
+	}
 	if err == nil {
 		list.NoNode, err = noNode(ctx, s.Queue, s.Stock, in.Task)
+	}
+	if err == nil {
+		err = s.limit(ctx, &list)
 	}
 	if err != nil {
 		return nil, web.Problem(err)

@@ -37,6 +37,12 @@ func WithView(ctx huma.Context, v *View) (huma.Context, *Sight) {
 	return huma.WithValue(ctx, viewKey{}, s), s
 }
 
+// AsServer returns a context with the view of the server, which sees everything. Use it to learn
+// which hosts a thing concerns, and hold the answer against the view of the caller.
+func AsServer(ctx context.Context) context.Context {
+	return context.WithValue(ctx, viewKey{}, (*Sight)(nil))
+}
+
 // ViewOf returns the view of a context now; nil: the server asks for itself.
 func ViewOf(ctx context.Context) *View {
 	s, _ := ctx.Value(viewKey{}).(*Sight)
@@ -71,6 +77,15 @@ func (v *View) RefuseAll() error {
 
 // Reaches returns the parts of the house whose work is seen. Do not ask the view of the server.
 func (v *View) Reaches() []access.Reach { return v.rights.Reaches(v.who, access.See) }
+
+// SeesWork reports whether the work of a runbook on all these hosts is seen.
+func (v *View) SeesWork(runbook string, hosts ...string) bool {
+	return v.All() || len(hosts) > 0 &&
+		v.May(access.Act{Verb: access.See, Runbook: runbook}, hosts...)
+}
+
+// SeesAll reports whether all work on all these hosts is seen.
+func (v *View) SeesAll(hosts ...string) bool { return v.SeesWork(noRunbook, hosts...) }
 
 // Sees reports whether a host is seen.
 func (v *View) Sees(host string) bool { return v == nil || v.seen.Has(host) }
