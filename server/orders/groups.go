@@ -171,7 +171,7 @@ func (s GroupRoutes) limits(ctx context.Context, _ *web.Nothing) (*limitsOutput,
 // holders, which may count by the needs of their runbook.
 func (s GroupRoutes) seesLimit(v *web.View, l jobs.Limit) bool {
 	covered := s.hostsWith(func(h fleet.Host) bool {
-		return h.Zone == l.Zone && fleet.Limit{Name: l.Name}.Covers(h)
+		return (l.Zone == "" || h.Zone == l.Zone) && fleet.Limit{Name: l.Name}.Covers(h)
 	})
 	for _, id := range l.Holders {
 		if !v.SeesAll(id.Host()) {
