@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/history"
+	"muster/history/part"
 	"muster/jobs"
 	"muster/testkit/sqltest"
 )
@@ -71,13 +72,26 @@ func BenchmarkPut(b *testing.B) {
 	})
 }
 
+// hostsOf returns the part of the house that has the hosts of so many customers.
+func hostsOf(customers int) []part.Part {
+	hosts := map[string]string{}
+	for i := range 3000 {
+		if i%100 < customers {
+			hosts[fmt.Sprintf("fw%04d", i)] = fmt.Sprintf("c%03d", i%100)
+		}
+	}
+	return []part.Part{{Hosts: hosts}}
+}
+
 // BenchmarkFirstPage is the first page of `muster history` with filters.
 func BenchmarkFirstPage(b *testing.B) {
 	bothBench(b, func(b *testing.B, s *history.Store) {
 		fillTables(b, s, *benchJobs)
 		middle := begin.Add(time.Duration(*benchJobs/2) * time.Millisecond)
 		for name, f := range map[string]history.Filter{
-			"all": {}, "customer": {Customer: "c042"}, "host": {Host: "fw0042"}, "failed": {Outcome: jobs.Failed},
+			"seen: 1 customer": {Seen: hostsOf(1)}, "seen: 10 customers": {Seen: hostsOf(10)},
+			"seen: nothing": {Seen: []part.Part{{Hosts: map[string]string{"fw9999": "c999"}}}},
+			"all":           {}, "customer": {Customer: "c042"}, "host": {Host: "fw0042"}, "failed": {Outcome: jobs.Failed},
 			"customer+failed": {Customer: "c007", Outcome: jobs.Failed}, "nothing": {Customer: "c042", Outcome: jobs.Failed},
 			"operator+runbook": {Operator: "o3", Runbook: "r3"}, "rolled_back": {Outcome: jobs.RolledBack},
 			"runbook+time": {Runbook: "r7", To: middle}, "succeeded+time": {Outcome: jobs.Succeeded, To: middle},

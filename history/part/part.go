@@ -43,12 +43,8 @@ func Term(parts []Part, sqlite bool) (text string, values []any) {
 	for _, p := range parts {
 		all := []string{}
 		if p.Hosts != nil {
-			all = append(all, "(host, customer) in (select value->>0, value->>1 "+
-				"from jsonb_array_elements(?::jsonb))")
-			if sqlite {
-				all[0] = "(+host, +customer) in (select value->>0, value->>1 from json_each(?))"
-			}
-			values = append(values, pairs(p.Hosts))
+			text, value := among(p.Hosts, sqlite)
+			all, values = append(all, text), append(values, value)
 		}
 		for _, list := range p.Runbooks {
 			term := []string{}
@@ -69,14 +65,23 @@ func Term(parts []Part, sqlite bool) (text string, values []any) {
 	return "(" + strings.Join(either, " or ") + ")", values
 }
 
-// pairs returns hosts with their customers as JSON.
-func pairs(hosts map[string]string) string {
-	list := make([][2]string, 0, len(hosts))
+// between stands between two pairs in a list for PostgreSQL. No name has it.
+const between = "\x1f"
+
+// among returns the term that a job is of one of these hosts with its customer, with its value. For
+// PostgreSQL it is a condition of each row, not a table to join: it would sort all rows that join.
+func among(hosts map[string]string, sqlite bool) (term, value string) {
+	list, texts := make([][2]string, 0, len(hosts)), make([]string, 0, len(hosts))
 	for host, customer := range hosts {
 		list = append(list, [2]string{host, customer})
+		texts = append(texts, customer+"/"+host)
+	}
+	if !sqlite {
+		return "customer || '/' || host = any(string_to_array(?, chr(31)))",
+			strings.Join(texts, between)
 	}
 	text, _ := json.Marshal(list) // texts: no error is possible
-	return string(text)
+	return "(+host, +customer) in (select value->>0, value->>1 from json_each(?))", string(text)
 }
 
 // like returns the term for a glob of runbooks, with its value.
