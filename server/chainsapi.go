@@ -67,11 +67,7 @@ func (s chainRoutes) link(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, e
 	t, err := s.tasks.Task(ctx, id)
 	if err == nil && t.Chain == "" {
 		seen, unread := s.sees(ctx, id, "")
-		if err = unread; seen {
-			err = huma.Error404NotFound(fmt.Sprintf("task %s is alone: no other follows it", id))
-		} else if err == nil {
-			err = fmt.Errorf("task %s: %w", id, queue.ErrNotFound)
-		}
+		err = reach.Alone(id, seen, unread)
 	}
 	return t, web.Problem(err)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"muster/access"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -52,4 +54,16 @@ func runbooks(c jobs.Chain) []string {
 		}
 	}
 	return list
+}
+
+// Alone returns the answer for a task that has no chain, if the caller sees it. Else the task is
+// not there. An error of the look is answered as it is.
+func Alone(id jobs.TaskID, seen bool, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case seen:
+		return huma.Error404NotFound(fmt.Sprintf("task %s is alone: no other follows it", id))
+	}
+	return fmt.Errorf("task %s: %w", id, queue.ErrNotFound)
 }
