@@ -34,6 +34,7 @@ type Alike struct {
 	Output   []byte       `json:"output,omitempty"`  // its beginning, as the hosts sent it
 	LeftOut  int          `json:"left_out"`          // bytes of output that are not shown
 	Example  jobs.ID      `json:"example,omitempty"` // a job of the group, for `muster logs`
+	Proof    Proof        `json:"proof,omitempty"`   // none: the ends of the group are not proven
 }
 
 // Summary is the answer of GET /v1/tasks/{task}/summary: biggest group first.

@@ -1,19 +1,48 @@
 package api
 
-import "muster/jobs"
+import (
+	"strings"
+
+	"muster/jobs"
+)
 
 // PastJob is a job that has ended. Unknown fields are empty.
 type PastJob struct {
 	jobs.JobInfo
-	Zone     string      `json:"zone"`
-	Customer string      `json:"customer"`
-	Model    string      `json:"model"`
-	Runbook  string      `json:"runbook"`
-	Operator string      `json:"operator"`
-	Output   jobs.Output `json:"-"`
+	Zone     string `json:"zone"`
+	Customer string `json:"customer"`
+	Model    string `json:"model"`
+	Runbook  string `json:"runbook"`
+	Operator string `json:"operator"`
+	Proof    Proof  `json:"proof,omitempty"` // empty: nobody has judged it
 	// Asked is the request that made its task; nil: unknown, or given elsewhere in the answer.
 	Asked *Asked `json:"asked,omitempty"`
 }
+
+// A Proof is the kind of evidence for the end of a job.
+type Proof string
+
+// The proofs. They are empty for ends from before this version, and where the server has no folder
+// trust, or a policy that is off.
+const (
+	ByNode    Proof = "node"  // a MAC of a node says how the job ended
+	ByQueue   Proof = "queue" // the queue ended it by itself, such as by a cancel: no node said so
+	NotProven Proof = "none"  // a node should have said so, and its MAC is missing or wrong
+)
+
+// notProvenWords stand beside an end that is not proven.
+const notProvenWords = "not proven: no node has vouched for this end"
+
+// WithoutProof returns the note of a job, with the words that its end is not proven in front.
+func WithoutProof(note string) string {
+	if note == "" || IsWithoutProof(note) {
+		return notProvenWords
+	}
+	return notProvenWords + "; " + note
+}
+
+// IsWithoutProof reports whether a note says that the end of its job is not proven.
+func IsWithoutProof(note string) bool { return strings.HasPrefix(note, notProvenWords) }
 
 // Gap is a part of a stream that vanished before it was read.
 type Gap struct {

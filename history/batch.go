@@ -17,7 +17,8 @@ type Batch struct {
 	Events  []jobs.Happening
 	Tasks   []jobs.TaskInfo
 	Ended   []api.PastJob
-	Gap     *api.Gap // a gap that was found before it
+	Outputs map[jobs.ID]jobs.Output // of their hosts
+	Gap     *api.Gap                // a gap that was found before it
 
 	// Contradicted is called for each job that is stored with another outcome; it may be nil.
 	Contradicted func(Contradiction)

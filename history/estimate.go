@@ -65,7 +65,8 @@ func (s *Store) learn(ctx context.Context, tx *sql.Tx, list []api.PastJob,
 	error) {
 	fresh := map[Kind][]api.PastJob{}
 	for _, j := range list {
-		if _, ok := took(j); ok && j.Asked != nil && j.Asked.Ran != nil && j.Asked.Ran.Work != "" {
+		if _, ok := took(j); ok && j.Proof != api.NotProven &&
+			j.Asked != nil && j.Asked.Ran != nil && j.Asked.Ran.Work != "" {
 			k := Kind{clean(j.Asked.Ran.Work), clean(j.Model), clean(j.Customer)}
 			fresh[k] = append(fresh[k], j)
 		}

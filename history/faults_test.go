@@ -271,9 +271,8 @@ func TestAFullDiskIsSaidAndGoneOnFrom(t *testing.T) {
 		j := job(taskID(1), fmt.Sprintf("h%d", n), jobs.Succeeded, time.Second)
 		data := make([]byte, 20<<10)
 		noise.Read(data)
-		j.Output = jobs.Output{{Data: data}}
 		_, err = s.Put(t.Context(), history.Batch{Zone: "default", After: p.Last, Last: fmt.Sprintf("%d-0", n),
-			Ended: []api.PastJob{j}}, begin)
+			Ended: []api.PastJob{j}, Outputs: map[jobs.ID]jobs.Output{j.ID: {{Data: data}}}}, begin)
 		return err
 	}
 	n, err := 0, error(nil)

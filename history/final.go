@@ -19,8 +19,8 @@ type Contradiction struct {
 
 // ends stores the ends and the output of jobs, and returns the jobs that it has stored. It
 // replaces nothing of a job that is stored with another final outcome.
-func (s *Store) ends(ctx context.Context, tx *sql.Tx, list []api.PastJob) (taken []api.PastJob,
-	against []Contradiction, err error) {
+func (s *Store) ends(ctx context.Context, tx *sql.Tx, list []api.PastJob,
+	said map[jobs.ID]jobs.Output) (taken []api.PastJob, against []Contradiction, err error) {
 	rows := jobRows(list)
 	n, err := s.count(ctx, tx, jobTable, rows)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Store) ends(ctx context.Context, tx *sql.Tx, list []api.PastJob) (taken
 			return slices.ContainsFunc(against, func(c Contradiction) bool { return c.Job.ID == j.ID })
 		})
 	}
-	output, err := s.outputRows(taken)
+	output, err := s.outputRows(taken, said)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -24,25 +24,26 @@ func TestAKnownEndIsNeverReplaced(t *testing.T) {
 		} {
 			host := fmt.Sprintf("fw%03d", i)
 			first, then := job(taskID(1), host, c.first, time.Second), job(taskID(1), host, c.then, 9*time.Second)
-			first.Output = jobs.Output{{Data: []byte("first\n")}}
-			then.Output = jobs.Output{{Data: []byte("then\n")}}
-			store(t, s, history.Batch{Ended: []api.PastJob{first}})
+			said := func(text string) map[jobs.ID]jobs.Output {
+				return map[jobs.ID]jobs.Output{first.ID: {{Data: []byte(text)}}}
+			}
+			store(t, s, history.Batch{Ended: []api.PastJob{first}, Outputs: said("first\n")})
 			var told []history.Contradiction
-			store(t, s, history.Batch{Ended: []api.PastJob{then},
+			store(t, s, history.Batch{Ended: []api.PastJob{then}, Outputs: said("then\n"),
 				Contradicted: func(c history.Contradiction) { told = append(told, c) }})
 			kept, err := s.Job(t.Context(), first.ID)
 			if err != nil || kept.Outcome != c.want {
 				t.Errorf("%s, then %s: %s (%v), want %s", c.first, c.then, kept.Outcome, err, c.want)
 			}
-			said, err := s.Output(t.Context(), first.ID)
+			output, err := s.Output(t.Context(), first.ID)
 			stays := c.first != jobs.Unknown
-			if err != nil || (string(said) == "first\n") != stays {
-				t.Errorf("%s, then %s: output %q, %v", c.first, c.then, said, err)
+			if err != nil || (string(output) == "first\n") != stays {
+				t.Errorf("%s, then %s: output %q, %v", c.first, c.then, output, err)
 			}
 			if stays != (len(told) == 1) || stays && (told[0].First != c.first || told[0].Job.Outcome != c.then) {
 				t.Errorf("%s, then %s: told of %+v", c.first, c.then, told)
 			}
-			if err := s.Reconcile(t.Context(), task(taskID(1), 1), []api.PastJob{then}); err != nil {
+			if err := s.Reconcile(t.Context(), task(taskID(1), 1), []api.PastJob{then}, said("then\n")); err != nil {
 				t.Fatal(err)
 			}
 			if kept, err := s.Job(t.Context(), first.ID); err != nil || kept.Outcome != c.want {

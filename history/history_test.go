@@ -23,23 +23,23 @@ func TestWhatIsStoredIsFoundAgain(t *testing.T) {
 		code := 3
 		good, bad := job(taskID(1), "fw001", jobs.Succeeded, 9*time.Second), job(taskID(1), "fw002", jobs.Failed, time.Second)
 		bad.ExitCode, bad.Class, bad.Error, bad.Note = &code, jobs.Class("user"), "no\x00 \xff such file", "attached"
-		good.Output = jobs.Output{{At: 0, Data: []byte("hello\x00\n")}, {At: 100, Data: []byte("end\n")}}
+		said := jobs.Output{{At: 0, Data: []byte("hello\x00\n")}, {At: 100, Data: []byte("end\n")}}
 		store(t, s, history.Batch{Tasks: []jobs.TaskInfo{task(taskID(1), 2)}, Ended: []api.PastJob{good, bad},
-			Events: []jobs.Happening{happened(1, "take", good.ID, map[string]any{"node": "n1/1", "attempt": 1.0})}})
+			Outputs: map[jobs.ID]jobs.Output{good.ID: said},
+			Events:  []jobs.Happening{happened(1, "take", good.ID, map[string]any{"node": "n1/1", "attempt": 1.0})}})
 
 		list, next, err := s.Jobs(t.Context(), history.Filter{}, "", 10)
 		if err != nil || next != "" {
 			t.Fatal(list, next, err)
 		}
 		bad.Error = "no\uFFFD \uFFFD such file"
-		good.Output = nil
 		good.Asked, bad.Asked = &api.Asked{On: "all"}, &api.Asked{On: "all"}
 		if diff := cmp.Diff([]api.PastJob{good, bad}, list); diff != "" {
 			t.Errorf("jobs: %s", diff)
 		}
-		said, err := s.Output(t.Context(), good.ID)
-		if want := "hello\x00\n\n[93 bytes left out]\nend\n"; err != nil || string(said) != want {
-			t.Errorf("output %q, %v, want %q", said, err, want)
+		output, err := s.Output(t.Context(), good.ID)
+		if want := "hello\x00\n\n[93 bytes left out]\nend\n"; err != nil || string(output) != want {
+			t.Errorf("output %q, %v, want %q", output, err, want)
 		}
 		if said, err := s.Output(t.Context(), bad.ID); err != nil || said != nil {
 			t.Errorf("a host that said nothing: %q, %v", said, err)
@@ -57,8 +57,8 @@ func TestOutputIsCapped(t *testing.T) {
 		s := ready(t, cfg)
 		j := job(taskID(1), "fw001", jobs.Succeeded, time.Second)
 		text := strings.Repeat("a", 5000) + strings.Repeat("z", 5000)
-		j.Output = jobs.Output{{Data: []byte(text)}}
-		store(t, s, history.Batch{Ended: []api.PastJob{j}})
+		store(t, s, history.Batch{Ended: []api.PastJob{j},
+			Outputs: map[jobs.ID]jobs.Output{j.ID: {{Data: []byte(text)}}}})
 		said, err := s.Output(t.Context(), j.ID)
 		want := text[:500] + "\n[9000 bytes left out]\n" + text[9500:]
 		if err != nil || string(said) != want {
@@ -321,9 +321,10 @@ func TestRetentionForgetsWholeTasksAndNothingElse(t *testing.T) {
 		young.Submitted, young.Finished = at(48*time.Hour), at(49*time.Hour)
 		var list []api.PastJob
 		var events []jobs.Happening
+		said := map[jobs.ID]jobs.Output{}
 		for i := range 2500 {
 			j := job(taskID(1), fmt.Sprintf("h%04d", i), jobs.Succeeded, time.Minute)
-			j.Output = jobs.Output{{Data: []byte("x")}}
+			said[j.ID] = jobs.Output{{Data: []byte("x")}}
 			list = append(list, j)
 			events = append(events, happened(i, "take", j.ID, map[string]any{"attempt": 1.0}),
 				happened(i, "end", j.ID, nil), happened(i, "step", j.ID, map[string]any{"step": 1.0}))
@@ -332,7 +333,7 @@ func TestRetentionForgetsWholeTasksAndNothingElse(t *testing.T) {
 			job(taskID(3), "orphan", jobs.Succeeded, time.Minute))
 		events = append(events, happened(1, "freeze", "zone", nil),
 			happened(1, "take", list[2500].ID, nil))
-		store(t, s, history.Batch{Tasks: []jobs.TaskInfo{old, young}, Ended: list, Events: events,
+		store(t, s, history.Batch{Tasks: []jobs.TaskInfo{old, young}, Ended: list, Outputs: said, Events: events,
 			Gap: &api.Gap{Zone: "default", Entries: 3}})
 		batches := 0
 		for ; ; batches++ {

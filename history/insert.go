@@ -177,9 +177,12 @@ var (
 			"else excluded.total end", 1)}
 	// An end is final; only the outcome unknown may be settled later. The same end may arrive again
 	// with more data, from a Redis that still has the whole record of the job.
+	// An end that a node has proven takes the place of one that is not, and never gives way to it.
 	jobTable = table{"jobs", jobColumns, replace("task, host", jobColumns[2:]...) + ` where
-		jobs.outcome = 'unknown' or jobs.outcome = excluded.outcome and
-		jobs.attempt <= excluded.attempt and (jobs.times = '' or excluded.times <> '')`}
+		(jobs.outcome = 'unknown' or jobs.proof = 'none' and excluded.proof = 'node' or
+		jobs.outcome = excluded.outcome and jobs.attempt <= excluded.attempt and
+		(jobs.times = '' or excluded.times <> '')) and
+		(jobs.proof <> 'node' or excluded.proof = 'node')`}
 	begun = table{"attempts", attemptColumns,
 		replace("task, host, attempt", "node", "started", "ended", "how")}
 	ended       = table{"attempts", attemptColumns, replace("task, host, attempt", "ended", "how")}
@@ -191,6 +194,6 @@ var (
 	taskColumns = strings.Fields("id runbook operator target zones inventory schedule tick priority " +
 		"retry_of cancelled state total submitted started finished proven reason ran")
 	jobColumns = strings.Fields("task host zone customer model runbook operator outcome class exit " +
-		"error note node attempt tries due started finished times")
+		"error note node attempt tries due started finished times proof")
 	attemptColumns = strings.Fields("task host attempt node started ended how")
 )

@@ -34,7 +34,8 @@ var ErrCursor = errors.New("want the `next` of another page")
 
 // jobSelect reads a job, for scanJob.
 const jobSelect = `select task, host, zone, customer, model, runbook, operator, outcome, class,
-	exit, error, note, node, attempt, tries, due, started, finished, times from jobs`
+	exit, error, note, node, attempt, tries, due, started, finished, times, proof
+	from jobs`
 
 // Jobs lists jobs that have ended, the last one first, and jobs of one task by host, from a cursor
 // on. next is the cursor of the next page; empty: there is none.
@@ -58,6 +59,20 @@ func (s *Store) Jobs(ctx context.Context, f Filter, cursor string, most int) (li
 		next = cursorOf(list[most-1])
 	}
 	return list, next, s.addAsked(ctx, list)
+}
+
+// Proofs returns whose word the end of each job of a task is, by host. Jobs whose end nobody judged
+// are left out.
+func Proofs(ctx context.Context, s *Store, id jobs.TaskID) (map[string]api.Proof, error) {
+	out := map[string]api.Proof{}
+	err := s.rows(ctx, "proofs", "select host, proof from jobs where task = $1 and proof <> ''",
+		[]any{string(id)}, func(scan func(...any) error) error {
+			var host, proof string
+			err := scan(&host, &proof)
+			out[host] = api.Proof(proof)
+			return err
+		})
+	return out, err
 }
 
 // page returns the query of a page, with its values.
@@ -166,7 +181,7 @@ func scanJob(scan func(...any) error) (api.PastJob, error) {
 	var attempt, tries, due, started, finished int64
 	err := scan(&task, &j.Host, &j.Zone, &j.Customer, &j.Model, &j.Runbook, &j.Operator, &outcome,
 		&class, &exit, &j.Error, &j.Note, &j.Node, &attempt, &tries, &due, &started, &finished,
-		&times)
+		&times, &j.Proof)
 	if err != nil {
 		return j, err
 	}

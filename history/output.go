@@ -35,7 +35,7 @@ func capped(o jobs.Output, most int) []byte {
 func leftOut(n int64) string { return fmt.Sprintf("\n[%d bytes left out]\n", n) }
 
 // outputRows compresses the output of jobs; a job without output has no row.
-func (s *Store) outputRows(list []api.PastJob) ([][]any, error) {
+func (s *Store) outputRows(list []api.PastJob, said map[jobs.ID]jobs.Output) ([][]any, error) {
 	var out [][]any
 	at := map[string]int{}
 	var b bytes.Buffer
@@ -44,10 +44,11 @@ func (s *Store) outputRows(list []api.PastJob) ([][]any, error) {
 		return nil, err
 	}
 	for _, j := range list {
-		if len(j.Output) == 0 || s.cfg.OutputMax == 0 {
+		output := said[j.ID]
+		if len(output) == 0 || s.cfg.OutputMax == 0 {
 			continue
 		}
-		text := capped(j.Output, s.cfg.OutputMax)
+		text := capped(output, s.cfg.OutputMax)
 		b.Reset()
 		w.Reset(&b)
 		if _, err := w.Write(text); err != nil {
@@ -56,7 +57,7 @@ func (s *Store) outputRows(list []api.PastJob) ([][]any, error) {
 		if err := w.Close(); err != nil {
 			return nil, err
 		}
-		put(&out, at, string(j.ID), []any{string(j.ID.Task()), j.ID.Host(), j.Output.End(),
+		put(&out, at, string(j.ID), []any{string(j.ID.Task()), j.ID.Host(), output.End(),
 			int64(len(text)), bytes.Clone(b.Bytes())})
 	}
 	return out, nil

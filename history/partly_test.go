@@ -21,7 +21,7 @@ func TestATaskOfWhichRedisHasForgottenAZoneKeepsItsHosts(t *testing.T) {
 			t.Errorf("it is %+v, %v", got, err)
 		}
 		more := task(taskID(1), 4)
-		if err := s.Reconcile(t.Context(), more, nil); err != nil {
+		if err := s.Reconcile(t.Context(), more, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := s.Task(t.Context(), taskID(1)); err != nil || got.Total != 4 {

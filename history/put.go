@@ -76,7 +76,7 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) ([]
 		}
 	}
 	f := attemptsOf(b)
-	taken, against, err := s.ends(ctx, tx, b.Ended)
+	taken, against, err := s.ends(ctx, tx, b.Ended, b.Outputs)
 	if err != nil {
 		return nil, err
 	}
@@ -105,14 +105,16 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) ([]
 	return s.learn(ctx, tx, taken, now)
 }
 
-// Reconcile stores a task and its ended jobs as Redis knows them, without events: it fills in what
-// a gap has left out.
-func (s *Store) Reconcile(ctx context.Context, t jobs.TaskInfo, ended []api.PastJob) error {
+// Reconcile stores a task and its ended jobs as Redis knows them, with what their hosts said, but
+// without events: it fills in what a gap has left out.
+func (s *Store) Reconcile(ctx context.Context, t jobs.TaskInfo, ended []api.PastJob,
+	said map[jobs.ID]jobs.Output) error {
 	return s.tx(ctx, "store a task", func(tx *sql.Tx) error {
 		if err := s.insert(ctx, tx, taskTable, taskRows([]jobs.TaskInfo{t})); err != nil {
 			return err
 		}
-		_, _, err := s.ends(ctx, tx, ended) // contradictions were recorded when their events arrived
+		// Contradictions were recorded when their events arrived.
+		_, _, err := s.ends(ctx, tx, ended, said)
 		return err
 	})
 }
@@ -180,7 +182,7 @@ func jobRows(list []api.PastJob) [][]any {
 		put(&out, at, string(j.ID), []any{string(j.ID.Task()), j.ID.Host(), j.Zone, clean(j.Customer),
 			clean(j.Model), clean(j.Runbook), clean(j.Operator), string(j.Outcome), string(j.Class), exit,
 			clean(j.Error), clean(j.Note), clean(j.Node), int64(j.Attempt), int64(j.Tries), micros(j.Due),
-			micros(j.Started), micros(j.Finished), timesText(j.Times)})
+			micros(j.Started), micros(j.Finished), timesText(j.Times), string(j.Proof)})
 	}
 	return out
 }

@@ -8,8 +8,19 @@ import (
 	"strings"
 
 	"muster/api"
+	"muster/internal/wording"
 	"muster/jobs"
 )
+
+// notProven counts the jobs whose end nobody has proven.
+func notProven(list []api.PastJob) (n int) {
+	for _, j := range list {
+		if j.Proof == api.NotProven {
+			n++
+		}
+	}
+	return n
+}
 
 // ErrNotFound is wrapped if history does not have a task or job.
 var ErrNotFound = errors.New("not in history")
@@ -104,6 +115,11 @@ func NewReport(t jobs.TaskInfo, list []api.PastJob) api.Report {
 			r.Parts = append(r.Parts, api.ReportPart{Name: name, Hosts: n,
 				Means: meaning(name, n, begun[name])})
 		}
+	}
+	if n := notProven(list); n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("not proven: no node has vouched for the end of %s, and "+
+			"somebody who can write to Redis may have invented it; look at the hosts",
+			wording.Count(n, "job")))
 	}
 	if t.Forgotten {
 		r.Notes = append(r.Notes, "Redis has forgotten the task, and history knows of no end: of hosts "+

@@ -135,12 +135,13 @@ func historianNeeds(s *Server) historian.Needs {
 	q, h := s.queue, s.history
 	return historian.Needs{
 		Queue: historian.Queue{Zones: q.Conn, Tasks: q.Read.Tasks, Jobs: q.Read.Jobs,
-			Outputs: q.Read.Outputs, Events: q.Read.Zones, Trimming: q.Care.History,
+			Endings: q.Read.Endings, Outputs: q.Read.Outputs, Events: q.Read.Zones, Trimming: q.Care.History,
 			Members: q.Hub.Members, Outages: q.Care.Outages},
 		Writer: h, Past: h, Estimates: historian.Estimates{Hub: q.Hub.Estimates, Past: h},
 		Guard: &historian.Guard{Agreed: q.Hub.Agreed, Copies: h, Debts: q.Care.Debts,
 			Recall: q.Care.Recall, Past: h, Log: s.log, Now: s.clock},
-		Stock: inForce(s), Keep: s.cfg.HistoryKeep, Trouble: &s.trouble, Log: s.log, Now: s.clock}
+		Proofs: historian.Proofs{Trust: s.site.trust, Alerts: q.Conn, Doubts: s.meters.NotProven},
+		Stock:  inForce(s), Keep: s.cfg.HistoryKeep, Trouble: &s.trouble, Log: s.log, Now: s.clock}
 }
 
 // who returns the name of this server, for people who ask which one has a duty.

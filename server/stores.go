@@ -51,9 +51,10 @@ type Conn interface {
 // Reads are the handles that show what is there.
 type Reads struct {
 	Tasks   Tasks
+	Endings historian.Endings
 	Jobs    Jobs
 	Waits   Waits
-	Outputs tasks.Outputs
+	Outputs Outputs
 	Zones   Zones
 	Groups  orders.Groups
 }
@@ -125,6 +126,12 @@ type Care struct {
 type Contents struct {
 	Store books.BlobStore
 	Care  books.BlobCare
+}
+
+// Outputs reads what hosts said, for people and for history.
+type Outputs interface {
+	tasks.Outputs
+	historian.Outputs
 }
 
 // Submits puts tasks into the queue.

@@ -55,6 +55,8 @@ type everything interface {
 	duties.ZoneCare
 	orders.Fsck
 	historian.Trimming
+	historian.Endings
+	historian.Outputs
 	historian.Outages
 	state.Backlogs
 	historian.Debts
@@ -69,7 +71,7 @@ type everything interface {
 // the handle that the server calls.
 func stores(q everything) server.Stores {
 	return server.Stores{Conn: q,
-		Read: server.Reads{Tasks: q, Jobs: q, Waits: q, Outputs: q, Zones: q, Groups: q},
+		Read: server.Reads{Tasks: q, Endings: q, Jobs: q, Waits: q, Outputs: q, Zones: q, Groups: q},
 		Orders: server.Orders{Switches: q, Halts: q, Gates: q, Exclusion: q, Rollouts: q, Waves: q,
 			Asks: q},
 		Submit: server.Entries{Submits: q, Cancels: q, Retries: q, Signed: q},

@@ -145,6 +145,9 @@ func pastGrid(list []api.PastJob, colours cli.Palette) cli.Grid {
 	}
 	g := cli.NewGrid(head...)
 	for _, j := range list {
+		if j.Proof == api.NotProven {
+			j.Note = api.WithoutProof(j.Note)
+		}
 		lasted := "-"
 		if !j.Started.IsZero() && !j.Finished.IsZero() {
 			lasted = cli.Span(max(0, j.Finished.Sub(j.Started.Time)))

@@ -104,7 +104,7 @@ func reportText(r api.Report, width int, colours cli.Palette) string {
 		b.WriteString("\nnote: " + cli.Cell(n) + "\n")
 	}
 	list := slices.DeleteFunc(slices.Clone(r.Jobs), func(j api.PastJob) bool {
-		return j.Outcome == jobs.Succeeded
+		return j.Outcome == jobs.Succeeded && j.Proof != api.NotProven
 	})
 	if len(list) > 0 {
 		b.WriteString("\n" + pastGrid(list, colours).Render(width, true))
@@ -120,6 +120,9 @@ func reportRow(j api.PastJob) []string {
 	part := string(j.Outcome)
 	if part == "" {
 		part = string(j.State)
+	}
+	if j.Proof == api.NotProven {
+		j.Note = api.WithoutProof(j.Note)
 	}
 	exit := ""
 	if j.ExitCode != nil {

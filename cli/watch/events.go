@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	"muster/api"
 	"muster/cli"
 	"muster/jobs"
 )
@@ -18,6 +19,9 @@ func EventLine(h jobs.Happening) string {
 	line := fmt.Sprintf("%s  %-10s %-9s %s", at, cli.Cell(h.Zone), cli.Cell(h.Event),
 		cli.Cell(h.Object))
 	note, rest := splitNote(h.Detail)
+	if m, ok := rest.(map[string]any); ok && m["proof"] == string(api.NotProven) {
+		line += "  NOT PROVEN"
+	}
 	if note != "" {
 		line += "  " + cli.Cell(note)
 	}

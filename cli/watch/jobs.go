@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"muster/api"
@@ -27,6 +29,10 @@ func JobGrid(list []jobs.JobInfo, now time.Time, colours cli.Palette) cli.Grid {
 
 // JobWords describes the problem of a job, or else what it waits for, or its course.
 func JobWords(j jobs.JobInfo) string {
+	if api.IsWithoutProof(j.Note) {
+		return strings.Join(slices.DeleteFunc([]string{j.Note, j.Error},
+			func(s string) bool { return s == "" }), "; ")
+	}
 	switch {
 	case j.Error == "" && j.Waits != "":
 		return "waits for " + j.Waits

@@ -124,6 +124,9 @@ func groupText(g api.Alike, width int, colours cli.Palette) string {
 	if g.ExitCode != nil && *g.ExitCode != 0 {
 		head += fmt.Sprintf(", exit code %d", *g.ExitCode)
 	}
+	if g.Proof == api.NotProven {
+		head += " (not proven)"
+	}
 	b.WriteString(cli.Fit(head+": "+cli.Cell(g.Hosts), narrow(width, HostColumns)) + "\n")
 	if g.Error != "" {
 		b.WriteString("  " + cli.Fit(cli.Cell(g.Error), narrow(width-2, LineColumns)) + "\n")

@@ -26,7 +26,8 @@ func stores(c *queue.Conn, keys func() (serverkey.Keys, error)) server.Stores {
 		Submits: submits, Cancels: cancels, Inventory: inventory})
 	s := server.Stores{Conn: c, Form: hub.NewForms(c)}
 	s.Read = server.Reads{Tasks: tasks, Jobs: tasks, Waits: tasks,
-		Outputs: read.NewOutputs(c), Zones: read.NewZones(c), Groups: read.NewGroups(c)}
+		Endings: read.NewEndings(tasks), Outputs: read.NewOutputs(c), Zones: read.NewZones(c),
+		Groups: read.NewGroups(c)}
 	s.Orders = server.Orders{Switches: switches, Halts: halts, Gates: orders.NewGates(c, tasks),
 		Exclusion: orders.NewExclusion(c), Rollouts: rollouts, Waves: rollouts,
 		Asks: orders.NewAsks(c)}

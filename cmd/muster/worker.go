@@ -86,14 +86,15 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	}
 	sources := secrets.New(h.Node, settings.SourcesOf(cfg.References), cfg.Credentials)
 	defer giveBack(ctx, sources)
-	held := doors{work.NewWork(q), care.NewFair(q)}
+	decides, proves := trusted(cfg.TrustDir, q, log)
+	held := doors{work.NewWork(q).Proven(proves), care.NewFair(q)}
 	w, err := worker.New(cfg.Worker, worker.Doors{Queue: held, Clock: proc.Boot, Log: log,
 		Times: agreements{hub.NewTimetable(q), hub.NewEstimates(q), q},
 		Steps: attempt.Doors{Queue: held, Kin: work.NewKin(q), Committed: held.Committed,
 			Answer: held.AnswerAsk, Dial: attempt.SSH(client),
 			Blobs:  cache.New(cfg.Cache, blobs.NewStore(q)).Open,
 			Unseal: unseal(cfg.SecretsKey), Fetch: sources.Fetch, Synchronised: proc.ClockKept,
-			Trust: trusted(cfg.TrustDir, q, log)}})
+			Trust: decides}})
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
@@ -124,13 +125,15 @@ type agreements struct {
 	*queue.Conn
 }
 
-// trusted returns what decides by whose word jobs run; nil: the node believes Redis.
-func trusted(dir string, q *queue.Conn, log hclog.Logger) attempt.Trust {
+// trusted returns what decides by whose word jobs run, and what proves the words of this node; nil:
+// the node believes Redis, and proves nothing.
+func trusted(dir string, q *queue.Conn, log hclog.Logger) (attempt.Trust, work.Prover) {
 	rules := settings.TrustRules(dir)
 	if rules == nil {
-		return nil
+		return nil, nil
 	}
-	return warden.New(work.NewSigned(q), rules, time.Now, log)
+	w := warden.New(work.NewSigned(q), rules, time.Now, log)
+	return w, w.Prove
 }
 
 // giveBackTime is the time in which a child that ends gives back the token of Vault.

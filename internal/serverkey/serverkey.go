@@ -27,6 +27,7 @@ const (
 	Schedules Use = "schedules"         // MACs
 	Chains    Use = "chains"            // MACs
 	States    Use = "states of jobs"    // MACs of nodes, whose key is another one
+	Results   Use = "results of jobs"   // the same
 )
 
 const (
@@ -170,14 +171,23 @@ func (k Keys) Check(use Use, mac string, parts ...string) error {
 	return errors.New("it was made with a key that this server does not have")
 }
 
-// mac binds each part with its length, so that no two lists of parts give the same bytes.
+// mac is the MAC of parts for a use.
 func (k key) mac(use Use, installation string, parts []string) []byte {
-	h := hmac.New(sha256.New, derive(k.raw, "MAC of "+string(use), sha256.Size))
-	for _, part := range append([]string{installation}, parts...) {
+	return sumOf(derive(k.raw, "MAC of "+string(use), sha256.Size), installation, parts)
+}
+
+// sumOf binds each part with its length, so that no two lists of parts give the same bytes.
+func sumOf(key []byte, installation string, parts []string) []byte {
+	h := hmac.New(sha256.New, key)
+	bind := func(part string) {
 		var size [8]byte
 		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
 		h.Write(size[:]) // never fails
 		h.Write([]byte(part))
+	}
+	bind(installation)
+	for _, part := range parts {
+		bind(part)
 	}
 	return h.Sum(nil)
 }

@@ -82,7 +82,7 @@ func (s Behind) Call(ctx context.Context, c redis.Scripter, zone string, more []
 func StepArgs(s jobs.Step, expected, stamp string) []any {
 	args := []any{s.Node, s.Slot, s.Request, s.Want, expected, codec.Known(s.Known), stamp, len(s.Results)}
 	for _, r := range s.Results {
-		args = codec.AppendResult(args, r)
+		args = codec.AppendResult(args, r, "")
 	}
 	return args
 }

@@ -375,7 +375,7 @@ func (w *twin) control(t rapid.TB, a model.Turn) {
 func (w *twin) ask(t rapid.TB, a model.Ask) {
 	args := []any{"order", string(a.Job), a.Note}
 	if a.Reading != nil {
-		args = codec.AnswerArgs(*a.Reading)
+		args = codec.AnswerArgs(*a.Reading, "")
 	}
 	if v, ok := w.call(t, "ask", args...); ok {
 		w.same(t, "ask", model.Asked{Status: text(v, 0), What: text(v, 1)}, w.zone.Ask(w.now, a))

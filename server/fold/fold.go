@@ -52,6 +52,7 @@ type likeness struct {
 	exit    string
 	text    [sha256.Size]byte // of the output or, if there is none, the error
 	silent  bool
+	proof   api.Proof // none: not proven; else empty
 }
 
 // A group is the jobs of one likeness.
@@ -59,8 +60,9 @@ type group struct {
 	hosts   []string
 	example jobs.JobInfo // the first one
 	words   string       // the error, without what names one host
-	size    int          // of the output
-	head    []byte       // the beginning of it, if kept
+	proof   api.Proof
+	size    int    // of the output
+	head    []byte // the beginning of it, if kept
 	kept    bool
 }
 
@@ -75,9 +77,12 @@ func (f *Folder) Add(j jobs.JobInfo, output []byte, address string) {
 	if len(output) == 0 {
 		like.silent, like.text = true, sha256.Sum256([]byte(words))
 	}
+	if api.IsWithoutProof(j.Note) {
+		like.proof = api.NotProven
+	}
 	g := f.groups[like]
 	if g == nil {
-		g = &group{example: j, words: words, size: len(output)}
+		g = &group{example: j, words: words, size: len(output), proof: like.proof}
 		if head := f.cut(output); len(head) <= f.room {
 			g.head, g.kept = slices.Clone(head), true
 			f.room -= len(head)
@@ -165,7 +170,7 @@ func (g *group) show(head []byte) api.Alike {
 	}
 	return api.Alike{Outcome: g.example.Outcome, ExitCode: g.example.ExitCode, Count: len(g.hosts),
 		Hosts: fleet.Fold(g.hosts), Error: words, Output: head, LeftOut: g.size - len(head),
-		Example: g.example.ID}
+		Example: g.example.ID, Proof: g.proof}
 }
 
 // merge makes one group, which says so, of the groups beyond the limit.

@@ -7,6 +7,7 @@ import (
 
 	"muster/history"
 	"muster/jobs"
+	"muster/jobs/queue/read"
 )
 
 // healer completes tasks in history of which a part may be missing.
@@ -48,12 +49,12 @@ func (h *healer) task(ctx context.Context, id jobs.TaskID) error {
 			return nil
 		}
 		has.State = jobs.TaskEnded // the end of the last job was stored when Redis had forgotten it
-		return h.past.Reconcile(ctx, has, nil)
+		return h.past.Reconcile(ctx, has, nil, nil)
 	}
 	if has.Outcomes.Sum() == is.Outcomes.Sum() && has.State == is.State && has.Total == is.Total {
 		return nil
 	}
-	if err := h.past.Reconcile(ctx, is, nil); err != nil {
+	if err := h.past.Reconcile(ctx, is, nil, nil); err != nil {
 		return err
 	}
 	return h.jobs(ctx, is)
@@ -90,11 +91,11 @@ func (h *healer) zone(ctx context.Context, zone string, t jobs.TaskInfo,
 		}
 	}
 	slices.Sort(ids)
-	list, err := h.ends.jobs.JobsIn(ctx, zone, ids)
+	list, err := h.ends.endings.Endings(ctx, zone, ids)
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(j jobs.JobInfo) bool { return j.State != jobs.Ended })
+	list = slices.DeleteFunc(list, func(e read.Ending) bool { return e.Job.State != jobs.Ended })
 	if len(list) == 0 {
 		return nil
 	}
@@ -102,5 +103,5 @@ func (h *healer) zone(ctx context.Context, zone string, t jobs.TaskInfo,
 	if err != nil {
 		return err
 	}
-	return h.past.Reconcile(ctx, t, ended)
+	return h.past.Reconcile(ctx, t, ended.jobs, ended.said)
 }

@@ -42,20 +42,21 @@ type Historian struct {
 	begun bool                    // Redis and history were compared once
 	busy  bool                    // the last round stored something
 
-	ends     ends
-	forget   forgetter
-	outage   outage
-	healer   healer
-	believes believer
+	ends   ends
+	forget forgetter
+	outage outage
+	healer healer
 }
 
 // New returns the historian of a term.
 func New(n Needs, t Term) *Historian {
 	h := &Historian{Needs: n, term: t, at: map[string]api.Position{}}
 	m := memory{tasks: n.Queue.Tasks, past: n.Past, known: map[jobs.TaskID]jobs.TaskInfo{}}
-	h.ends = ends{memory: m, jobs: n.Queue.Jobs, outputs: n.Queue.Outputs, stock: n.Stock}
-	h.believes = believer{n.Queue.Members, m.zonesOf, n.Stock, n.Log, map[string]bool{}}
-	h.healer = healer{past: n.Past, ends: h.ends, believes: h.believes}
+	h.ends = ends{memory: m, jobs: n.Queue.Jobs, endings: n.Queue.Endings,
+		outputs: n.Queue.Outputs, stock: n.Stock,
+		prover: &prover{Proofs: n.Proofs, log: n.Log}}
+	believes := believer{n.Queue.Members, m.zonesOf, n.Stock, n.Log, map[string]bool{}}
+	h.healer = healer{past: n.Past, ends: h.ends, believes: believes}
 	return h
 }
 
@@ -228,7 +229,7 @@ func (h *Historian) drain(ctx context.Context, zone string) (full bool, err erro
 			return false, err
 		}
 	}
-	events, err := h.believes.events(ctx, zone, page.Events)
+	events, err := h.healer.believes.events(ctx, zone, page.Events)
 	if err != nil {
 		return false, err
 	}
@@ -267,8 +268,12 @@ func (h *Historian) store(ctx context.Context, b history.Batch) error {
 			b.Tasks = append(b.Tasks, t)
 		}
 	}
-	var err error
-	if b.Ended, err = h.ends.of(ctx, b.Zone, needs.Ended); err != nil {
+	ended, err := h.ends.of(ctx, b.Zone, needs.Ended)
+	if err != nil {
+		return err
+	}
+	b.Ended, b.Outputs = ended.jobs, ended.said
+	if err := h.ends.prover.events(ctx, b.Zone, b.Events, b.Ended); err != nil {
 		return err
 	}
 	if !h.term.Trusted() {

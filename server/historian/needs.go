@@ -11,6 +11,7 @@ import (
 	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue/read"
+	"muster/trust"
 )
 
 // Needs has all that a historian works with.
@@ -23,6 +24,8 @@ type Needs struct {
 	Estimates Estimates
 	Guard     *Guard
 
+	Proofs Proofs
+
 	// Stock returns the inventory in force with its version; nil: this server has none.
 	Stock func() (inv *fleet.Inventory, version string)
 
@@ -32,11 +35,19 @@ type Needs struct {
 	Now     func() time.Time
 }
 
+// Proofs serve to hold ends and events against the proofs of nodes.
+type Proofs struct {
+	Trust  func() (*trust.Rules, error) // nil: nobody is asked for proofs
+	Alerts Alerts
+	Doubts func() // counts an end or an event that is not proven
+}
+
 // Queue are the handles of the queue that a historian needs.
 type Queue struct {
 	Zones    Zones
 	Tasks    Tasks
 	Jobs     Jobs
+	Endings  Endings
 	Outputs  Outputs
 	Events   Events
 	Trimming Trimming
@@ -59,12 +70,16 @@ type Tasks interface {
 type Jobs interface {
 	EachJob(ctx context.Context, id jobs.TaskID, from, most int,
 		f func([]jobs.JobInfo) error) error
-	JobsIn(ctx context.Context, zone string, ids []jobs.ID) ([]jobs.JobInfo, error)
+}
+
+// Endings reads how jobs of one task ended in a zone.
+type Endings interface {
+	Endings(ctx context.Context, zone string, ids []jobs.ID) ([]read.Ending, error)
 }
 
 // Outputs reads the output of jobs.
 type Outputs interface {
-	Outputs(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]jobs.Output, error)
+	Entries(ctx context.Context, zone string, ids []jobs.ID) (map[jobs.ID]read.Entries, error)
 }
 
 // Events reads the events of zones.
@@ -93,5 +108,6 @@ type Writer interface {
 type PastTasks interface {
 	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	Open(ctx context.Context, most int) ([]jobs.TaskID, error)
-	Reconcile(ctx context.Context, t jobs.TaskInfo, ended []api.PastJob) error
+	Reconcile(ctx context.Context, t jobs.TaskInfo, ended []api.PastJob,
+		said map[jobs.ID]jobs.Output) error
 }

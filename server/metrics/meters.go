@@ -26,6 +26,7 @@ type Meters struct {
 	inventories *prometheus.CounterVec   // by result
 	refused     *prometheus.CounterVec   // by reason
 	tasksOpen   *prometheus.GaugeVec     // by state
+	notProven   prometheus.Counter
 }
 
 // New returns the meters of a server of a version. The counter of refused logins shows all
@@ -51,6 +52,10 @@ func New(version string, reasons ...string) *Meters {
 		"Submits to this server that were no dry runs, by what became of them.", "result")
 	m.inventories = counter("muster_inventory_changes_total",
 		"Inventories that this server has read and published, or refused.", "result")
+	m.notProven = prometheus.NewCounter(prometheus.CounterOpts{Name: "muster_not_proven_total",
+		Help: "Ends and events of jobs that this server stored in history as not proven: no MAC of a " +
+			"node vouches for them, and a writer to Redis may have invented them."})
+	m.registry.MustRegister(m.notProven)
 	m.refused = counter(Refused,
 		"Requests that this server refused because nobody proved who calls, by reason.", "reason")
 	for _, reason := range reasons {
@@ -85,6 +90,9 @@ func (m *Meters) Inventory(result string) { m.inventories.WithLabelValues(result
 
 // Refused counts a request that was refused at the door.
 func (m *Meters) Refused(reason string) { m.refused.WithLabelValues(reason).Inc() }
+
+// NotProven counts an end or an event that history has, and no node has proven.
+func (m *Meters) NotProven() { m.notProven.Inc() }
 
 // OpenTasks says how many tasks are open, by state; nil: another server counts them from now on.
 func (m *Meters) OpenTasks(open map[string]int) {

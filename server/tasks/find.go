@@ -62,7 +62,7 @@ func (f Finder) PastJobs(ctx context.Context, id jobs.TaskID) ([]jobs.JobInfo, e
 	}
 	out := make([]jobs.JobInfo, len(r.Jobs))
 	for i, j := range r.Jobs {
-		out[i] = j.JobInfo
+		out[i] = marked(j.JobInfo, j.Proof)
 	}
 	return out, nil
 }
@@ -76,7 +76,7 @@ func (f Finder) OrPast(ctx context.Context, id jobs.ID, err error) (jobs.JobInfo
 	if errors.Is(failed, history.ErrNotFound) {
 		return jobs.JobInfo{}, err
 	}
-	return j.JobInfo, failed
+	return marked(j.JobInfo, j.Proof), failed
 }
 
 // Gone returns the answer for err, an error about a task or a job of it. If Redis has forgotten the

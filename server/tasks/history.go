@@ -214,10 +214,13 @@ func (s HistoryRoutes) report(ctx context.Context, in *reportInput) (*reportOutp
 
 func (s HistoryRoutes) presentReport(ctx context.Context, t jobs.TaskInfo) (api.Report, error) {
 	var list []api.PastJob
-	stock := s.Stock.Now()
+	stock, marks := s.Stock.Now(), s.Find.marks(ctx, t.Task)
 	err := s.Reads.Jobs.EachJob(ctx, t.Task, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			one := api.PastJob{JobInfo: j, Runbook: t.Runbook, Operator: t.Operator}
+			if j.State == jobs.Ended {
+				one.Proof = marks[j.Host]
+			}
 			if stock != nil {
 				if h, ok := stock.Host(j.Host); ok {
 					one.Zone, one.Customer, one.Model = h.Zone, h.Customer, h.Labels["model"]

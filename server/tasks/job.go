@@ -50,6 +50,7 @@ func (s JobRoutes) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 			return nil, s.Find.Gone(ctx, id.Task(), err)
 		}
 	}
+	j = marked(j, s.Find.marks(ctx, id.Task())[j.Host])
 	j.HostLeft = s.Stock.HasLeft(j)
 	if j, err = s.Why.Explained(ctx, j); err != nil {
 		return nil, web.Problem(err)

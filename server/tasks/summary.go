@@ -37,6 +37,7 @@ func (s FollowRoutes) summary(ctx context.Context, in *summaryInput) (*summaryOu
 	f := fold.New(in.Excerpt)
 	gates, later := 0, s.Why.Awaits(ctx)
 	waiting := s.Why.Lacks(later)
+	marks := s.Find.marks(ctx, t.Task)
 	err = s.Reads.Jobs.EachJob(ctx, t.Task, 0, web.JobsMax, func(chunk []jobs.JobInfo) error {
 		for _, j := range chunk {
 			if j.Gate != nil && j.Gate.Answer == "" {
@@ -53,7 +54,7 @@ func (s FollowRoutes) summary(ctx context.Context, in *summaryInput) (*summaryOu
 				return err
 			}
 			for _, j := range part {
-				f.Add(j, outputs[j.ID], s.Groups.Stock.Address(j.Host))
+				f.Add(marked(j, marks[j.Host]), outputs[j.ID], s.Groups.Stock.Address(j.Host))
 			}
 		}
 		return nil

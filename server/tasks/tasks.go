@@ -174,6 +174,7 @@ func (s TaskRoutes) jobs(ctx context.Context, in *jobsInput) (*jobsOutput, error
 	if err != nil && !errors.Is(err, errPageFull) {
 		return nil, web.Problem(err)
 	}
+	s.Find.Marked(ctx, id, out.Body.Jobs)
 	return out, nil
 }
 

@@ -45,6 +45,7 @@ type (
 	rollouts  = orders.Rollouts
 	switches  = orders.Switches
 	groups    = read.Groups
+	endings   = read.Endings
 	outputs   = read.Outputs
 	tasks     = read.Tasks
 	zones     = read.Zones
@@ -100,6 +101,7 @@ type orderers struct {
 }
 
 type readers struct {
+	*endings
 	*groups
 	*outputs
 	*tasks
@@ -143,10 +145,13 @@ func Of(c *queue.Conn) *Queue {
 		hub.NewTimetable(c), hub.NewTokens(c), hub.NewSessions(c)}
 	q.orderers = orderers{orders.NewAsks(c), orders.NewExclusion(c), orders.NewGates(c, t),
 		orders.NewHalts(c, s), orders.NewRollouts(c, s), s}
-	q.readers = readers{read.NewGroups(c), read.NewOutputs(c), t, read.NewZones(c)}
+	q.readers = readers{read.NewEndings(t), read.NewGroups(c), read.NewOutputs(c), t, read.NewZones(c)}
 	q.puts = puts{submit.NewCancels(c), submit.NewRetries(c, t), submit.NewSubmits(c, t),
 		submit.NewSigned(c)}
 	q.carer = care.New(c, care.Needs{Work: q.worker, Halts: q.halts, Switches: s,
 		Submits: q.submits, Cancels: q.cancels, Inventory: q.inventory})
 	return q
 }
+
+// Prove has the workers of the queue vouch for what they report from now on; nil: for nothing.
+func (q *Queue) Prove(p work.Prover) { q.worker = q.worker.Proven(p) }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"muster/internal/serverkey"
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/trust"
@@ -54,8 +55,9 @@ type Warden struct {
 	now    func() time.Time
 	log    hclog.Logger
 
-	mu    sync.Mutex
-	tasks []*known // the latest last
+	mu     sync.Mutex
+	tasks  []*known // the latest last
+	proves stamps
 }
 
 // New returns a warden. rules returns the rules in force; nil: the node trusts whatever Redis says.
@@ -200,6 +202,27 @@ func (w *Warden) Seal(id jobs.ID, step int, saved string) string {
 		return saved
 	}
 	return trust.State{Job: id, Step: step, Saved: saved}.Seal(rules.Keys, w.now())
+}
+
+// Prove returns the proof of this node for what it says of a job; empty: it has no key.
+func (w *Warden) Prove(t trust.Testimony) string {
+	rules, err := w.rules()
+	if err != nil || rules == nil || rules.Keys.None() {
+		return ""
+	}
+	w.mu.Lock()
+	if w.proves.rules != rules {
+		w.proves.rules, w.proves.by = rules, rules.Keys.Stamps(serverkey.Results)
+	}
+	by := w.proves.by
+	w.mu.Unlock()
+	return t.Prove(by, w.now())
+}
+
+// stamps make proofs under some rules.
+type stamps struct {
+	rules *trust.Rules
+	by    serverkey.Stamps
 }
 
 // signers returns those whose signatures count now.

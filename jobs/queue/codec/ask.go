@@ -6,8 +6,9 @@ import (
 	"muster/jobs"
 )
 
-// AnswerArgs returns the arguments of ask.lua for an answer.
-func AnswerArgs(f jobs.Reading) []any {
+// AnswerArgs returns the arguments of ask.lua for an answer, with the proof of the node for the
+// end; empty: none.
+func AnswerArgs(f jobs.Reading, proof string) []any {
 	over, began := "", ""
 	if f.Over {
 		over = "1"
@@ -17,7 +18,11 @@ func AnswerArgs(f jobs.Reading) []any {
 	}
 	args := []any{"answer", string(f.Job), int64(f.Token), string(f.Answer), OneLine(f.Words), began,
 		over}
-	return append(args, endArgs(f.End)...)
+	args = append(args, endArgs(f.End)...)
+	if proof != "" {
+		args = append(args, settledMark+proof)
+	}
+	return args
 }
 
 // endArgs returns outcome, class, exit code, error, output and note of an end; a nil end is

@@ -43,6 +43,7 @@ type end struct {
 	Exit, Err string
 	Note      string
 	Spent     string // a ledger; empty: no worker sent one
+	proof
 }
 
 // RecordField returns the field of a job's task that holds its record.
@@ -117,7 +118,9 @@ func readEnd(line string) (e end, err error) {
 	if exit == "-" {
 		exit = ""
 	}
-	return end{at, jobs.Outcome(words[1]), jobs.Class(words[2]), exit, words[4], note, spent}, err
+	spent, proof := cutProof(spent)
+	return end{at, jobs.Outcome(words[1]), jobs.Class(words[2]), exit, words[4], note, spent, proof},
+		err
 }
 
 // ExitCode returns the exit code of a job that ended with one, else nil.

@@ -27,16 +27,18 @@ func Known(tasks []jobs.TaskID) string {
 	return b.String()
 }
 
-// AppendResult appends the arguments of step.lua for a result. Nearly all results only say that a
-// job ended, and those have few arguments, because Redis converts each of them to a string.
-func AppendResult(args []any, r jobs.Result) []any {
+// AppendResult appends the arguments of step.lua for a result, with the proof of its node; empty:
+// none. Nearly all results only say that a job ended, and those have few arguments, because Redis
+// converts each of them to a string.
+func AppendResult(args []any, r jobs.Result, proof string) []any {
 	exit := ""
 	if r.ExitCode != nil {
 		exit = strconv.Itoa(*r.ExitCode)
 	}
 	if r.Kind == jobs.KindEnd && r.Class == "" && r.Error == "" && r.Note == "" && !r.KeepLock &&
 		len(r.Output) == 0 && r.Gap.Left == 0 {
-		return append(args, string(r.Job), int64(r.Token), "ended", string(r.Outcome), exit, r.Spent)
+		return append(args, string(r.Job), int64(r.Token), "ended", string(r.Outcome), exit,
+			withProof(r.Spent, proof))
 	}
 	saved := r.Saved
 	if r.Kind == jobs.KindEnd {
@@ -44,7 +46,7 @@ func AppendResult(args []any, r jobs.Result) []any {
 	}
 	return append(args, string(r.Job), int64(r.Token), string(r.Kind), string(r.Outcome),
 		string(r.Class), exit, OneLine(r.Error), r.Delay.Microseconds(), int64(r.Until), r.Step,
-		saved, r.Release, r.KeepLock, SaidOf(r), r.Spent)
+		saved, r.Release, r.KeepLock, SaidOf(r), withProof(r.Spent, proof))
 }
 
 // ReadReply reads the answer of step.lua.

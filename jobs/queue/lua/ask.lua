@@ -8,7 +8,8 @@
 --                5 = the same for people; 6 = token of the attempt that began the step, as the
 --                host reports it, '' = it does not; 7 = 1: nothing of the step runs there any
 --                more; then, if the end of the job is known now: 8 outcome  9 class  10 exit
---                11 error  12 output (a record, see output.go)  13 note
+--                11 error  12 output (a record, see output.go)  13 note  14 the proof of the
+--                node behind ~~ ('' or missing: none)
 -- Returns order: {ok | already (the order waits for a worker) | absent (the zone does not know the job,
 --      maybe because it ended a day ago) | open (it has not ended) | known, state or outcome}
 --      answer: {ok | stale (another worker has the order, or none) | known | later (the host reports
@@ -82,6 +83,7 @@ end
 local function settle(outcome, class, exit, err)
   local head, at, spent, said, note = string.match(j.rest,
     '^([^\n]*\n[^\n]*\n[^\n]*\n)(%d+) %S+ %S+ [^+]*%+(%S*) ?([^\n]*)\n?(.*)$')
+  spent = string.match(spent, '^[^~]*') .. (ARGV[14] or '') -- the former end was proven by itself
   note = ARGV[13] ~= '' and ARGV[13] or note
   note = (note ~= '' and note .. '; ' or '') .. 'settled by the record of its host, ' .. a.note ..
     (said ~= '' and '; it had ended unknown: ' .. said or '')

@@ -3,6 +3,7 @@
 --
 -- KEYS 1 zone
 -- ARGV 1 job  2 token  3 step that will start  4 saved (JSON or '')
+--      5 the proof of the node, for the event ('' or missing: none)
 -- Returns {go | stop | stale, now, why}; {absent, now, ''} if there is no key zone
 -- Keeps: only the attempt with the job's latest token may continue, and only while no
 --      other job holds the host.
@@ -28,6 +29,7 @@ if tonumber(ARGV[3]) >= j.step then
   if ARGV[4] ~= '' then j.saved = ARGV[4] end
   m.keep(id, j)
 end
-m.event('step', id, '{"step":' .. ARGV[3] .. '}')
+local proof = ARGV[5] or ''
+m.event('step', id, '{"step":' .. ARGV[3] .. (proof ~= '' and ',"proof":"' .. proof .. '"' or '') .. '}')
 m.flush(true)
 return {'go', m.at, ''}

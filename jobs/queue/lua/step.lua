@@ -11,8 +11,9 @@
 --      8 number of results, then 15 each: id, token, kind, outcome, class, exit,
 --        error, delay µs, until µs, step, saved (of an end: a note for people),
 --        release, keep, output (a record, see output.go), spent (a ledger, see
---        jobs/times.go); or 6, of kind ended, an end with nothing else to say: id,
---        token, kind, outcome, exit, spent
+--        jobs/times.go, maybe with ~ and the proof of the node behind it); or 6, of
+--        kind ended, an end with nothing else to say: id, token, kind, outcome, exit,
+--        spent
 -- Returns {status, now, next, number of late ids, late id …, number of grants,
 --      grant, host JSON …, task, spec …}
 --      status: jobs | more | next | frozen | halted | absent (no key zone: call

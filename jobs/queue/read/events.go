@@ -103,10 +103,20 @@ func (q *Zones) Events(ctx context.Context, zone, after string, limit int,
 		return nil, after, q.c.Say("events", err)
 	}
 	for _, m := range v[0].Messages {
-		list = append(list, happenings(zone, m)...)
+		list = append(list, forPeople(happenings(zone, m))...)
 		after = m.ID
 	}
 	return list, after, nil
+}
+
+// forPeople leaves out the proofs of nodes, which nobody has checked: history does.
+func forPeople(list []jobs.Happening) []jobs.Happening {
+	for _, h := range list {
+		if detail, ok := h.Detail.(map[string]any); ok {
+			delete(detail, "proof")
+		}
+	}
+	return list
 }
 
 // happenings reads an entry of the stream: the events of one call of a script, one a line.

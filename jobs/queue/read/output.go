@@ -43,8 +43,23 @@ func (q *Outputs) Outputs(ctx context.Context, zone string, ids []jobs.ID) (
 // forward. Jobs without new output are not in the answer.
 func (q *Outputs) Listen(ctx context.Context, zone string, list map[jobs.ID]*Heard) (
 	map[jobs.ID]jobs.Output, error) {
+	out := make(map[jobs.ID]jobs.Output, len(list))
+	err := q.listen(ctx, zone, list, func(id jobs.ID, entries []redis.XMessage) {
+		if news := list[id].read(entries); len(news) > 0 {
+			out[id] = news
+		}
+	})
+	if err != nil || len(out) == 0 {
+		return nil, err
+	}
+	return out, nil
+}
+
+// listen passes the entries of jobs of one zone behind their positions to f.
+func (q *Outputs) listen(ctx context.Context, zone string, list map[jobs.ID]*Heard,
+	f func(jobs.ID, []redis.XMessage)) error {
 	if len(list) == 0 {
-		return nil, nil
+		return nil
 	}
 	prefix := keys.Zone(zone, "out:", "")
 	streams := make([]string, 2*len(list))
@@ -55,17 +70,13 @@ func (q *Outputs) Listen(ctx context.Context, zone string, list map[jobs.ID]*Hea
 	}
 	found, err := q.c.Redis().XRead(ctx, &redis.XReadArgs{Streams: streams, Block: -1}).Result()
 	if errors.Is(err, redis.Nil) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, q.c.Say("output", err)
+		return q.c.Say("output", err)
 	}
-	out := make(map[jobs.ID]jobs.Output, len(found))
 	for _, s := range found {
-		id := jobs.ID(strings.TrimPrefix(s.Stream, prefix))
-		if news := list[id].read(s.Messages); len(news) > 0 {
-			out[id] = news
-		}
+		f(jobs.ID(strings.TrimPrefix(s.Stream, prefix)), s.Messages)
 	}
-	return out, nil
+	return nil
 }

@@ -227,6 +227,19 @@ func (q *Tasks) JobsIn(ctx context.Context, zone string, ids []jobs.ID) ([]jobs.
 // JobsOn returns the jobs of a task on some hosts of one zone, in the order of the hosts.
 func (q *Tasks) JobsOn(ctx context.Context, zone string, task jobs.TaskID,
 	hosts []string) ([]jobs.JobInfo, error) {
+	out := make([]jobs.JobInfo, 0, len(hosts))
+	err := q.records(ctx, zone, task, hosts, func(j jobs.JobInfo, _ *codec.Record) {
+		out = append(out, j)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, q.addAnswers(ctx, zone, out)
+}
+
+// records passes the jobs of a task on some hosts of one zone to f, with their records.
+func (q *Tasks) records(ctx context.Context, zone string, task jobs.TaskID, hosts []string,
+	f func(jobs.JobInfo, *codec.Record)) error {
 	ids := make([]string, len(hosts))
 	fields := []string{"due", "committed"}
 	for i, host := range hosts {
@@ -245,18 +258,17 @@ func (q *Tasks) JobsOn(ctx context.Context, zone string, task jobs.TaskID,
 		return nil
 	})
 	if err != nil {
-		return nil, q.c.Say("jobs", err)
+		return q.c.Say("jobs", err)
 	}
-	out := make([]jobs.JobInfo, len(hosts))
 	for i := range hosts {
 		at := place{waiting.Val()[i], again.Val()[i], held.Val()[i], head.Val()[:2],
 			jobs.MicrosOf(now.Val())}
 		text, _ := head.Val()[2+i].(string)
 		r, err := codec.ReadRecord(text)
 		if err != nil {
-			return nil, fmt.Errorf("job %s: %w", ids[i], err)
+			return fmt.Errorf("job %s: %w", ids[i], err)
 		}
-		out[i] = info(&r, jobs.ID(ids[i]), at)
+		f(info(&r, jobs.ID(ids[i]), at), &r)
 	}
-	return out, q.addAnswers(ctx, zone, out)
+	return nil
 }

@@ -12,13 +12,23 @@ import (
 	"muster/jobs/queue"
 	"muster/jobs/queue/codec"
 	"muster/jobs/queue/keys"
+	"muster/trust"
 )
 
 // Work hands out jobs and takes their results.
-type Work struct{ c *queue.Conn }
+type Work struct {
+	c     *queue.Conn
+	prove Prover // nil: nobody vouches for what is reported
+}
+
+// A Prover returns the proof of the node for what it says of a job; empty: it has no key.
+type Prover func(trust.Testimony) string
 
 // NewWork returns the work behind a connection.
-func NewWork(c *queue.Conn) *Work { return &Work{c} }
+func NewWork(c *queue.Conn) *Work { return &Work{c: c} }
+
+// Proven returns the same work for a node that vouches for what it reports.
+func (q *Work) Proven(p Prover) *Work { return &Work{q.c, p} }
 
 // fewerPause is the pause before the next try to take jobs after a take was released.
 const fewerPause = 2 * time.Second
@@ -76,7 +86,7 @@ func (q *Work) step(ctx context.Context, name string, s jobs.Step) (jobs.Reply, 
 	args = append(args, s.Node, s.Slot, s.Request, s.Want, "", codec.Known(s.Known), "",
 		len(s.Results))
 	for _, r := range s.Results {
-		args = codec.AppendResult(args, r)
+		args = codec.AppendResult(args, r, q.proofOf(s, r))
 	}
 	r, err := q.c.Stamped(ctx, queue.Scripts.Step, name, func(stamp string) []any {
 		args[6] = stamp
@@ -133,8 +143,13 @@ func checkStep(s jobs.Step) error {
 func (q *Work) Checkpoint(ctx context.Context, name string, c jobs.Checkpoint) (jobs.Verdict,
 	error) {
 	sent := proc.Boot()
+	proof := ""
+	if q.prove != nil {
+		proof = q.prove(trust.Testimony{Kind: codec.SaidStep, Job: c.Job, Token: c.Token,
+			Words: codec.StepWords(c.Step)})
+	}
 	r, err := q.c.Script(ctx, queue.Scripts.Checkpoint, name, string(c.Job), int64(c.Token), c.Step,
-		c.Saved)
+		c.Saved, proof)
 	if err != nil {
 		return "", err
 	}

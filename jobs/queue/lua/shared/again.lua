@@ -1,6 +1,11 @@
 -- again: the part of step for jobs that do not end yet, and its sweep. It stands behind exclude.lua
 -- inside m.lazy.
 
+-- ledger returns the ledger of a result, and the proof of the node that stands behind it.
+function m.ledger(i)
+  return string.match(ARGV[i + 14], '^([^~]*)~?(.*)$')
+end
+
 -- stopped returns the end of a job that its worker would continue later, if the job was cancelled
 -- meanwhile.
 function m.stopped(i, j, note)
@@ -8,7 +13,7 @@ function m.stopped(i, j, note)
   local state = ARGV[i + 2] == 'verify' and 'verify' or ARGV[i + 2] == 'back' and j.was or j.state
   local step = ARGV[i + 2] == 'back' and j.step or tonumber(ARGV[i + 9])
   local o = m.cancelled({saved = saved, step = step, state = state}, note)
-  o.spent = ARGV[i + 14]
+  o.spent = m.ledger(i)
   if ARGV[i + 12] == '1' then o.outcome, o.keep = 'unknown', true end
   return o
 end
@@ -113,10 +118,12 @@ function m.rescore(i, id, j, t)
   local err = ARGV[i + 6]
   j.state, j.was, j.step, j.saved, j.due = state, false, step, saved, at
   j.why = kind ~= 'back' and err or ''
-  if ARGV[i + 14] ~= '' then j.spent = ARGV[i + 14] end
+  local spent, proof = m.ledger(i)
+  if spent ~= '' then j.spent = spent end
   m.keep(id, j)
   m.event(kind, id, '{"at":' .. m.us(at) ..
-    (err ~= '' and ',"error":' .. cjson.encode(err) or '') .. '}')
+    (err ~= '' and ',"error":' .. cjson.encode(err) or '') ..
+    (proof ~= '' and ',"proof":"' .. proof .. '"' or '') .. '}')
 end
 
 -- see shows people that a job is lost, in a call that may hand none out. The job stays due for the

@@ -1,0 +1,67 @@
+package serverkey
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+)
+
+// stampMAC is the size of the MAC in a stamp, in bytes: half of a SHA-256, as RFC 2104 allows.
+const stampMAC = 16
+
+// Stamps makes and checks short MACs for one use: a node makes one for each job. It derives the
+// keys once. The zero value has no key.
+type Stamps struct {
+	use          Use
+	installation string
+	list         []stampKey
+}
+
+// stampKey is one line of the file, for one use.
+type stampKey struct{ id, key []byte }
+
+// Stamps returns what makes and checks short MACs for a use.
+func (k Keys) Stamps(use Use) Stamps {
+	s := Stamps{use: use, installation: k.installation}
+	for _, one := range k.list {
+		id, err := hex.DecodeString(one.id)
+		if err != nil {
+			panic(err) // derive made it
+		}
+		s.list = append(s.list, stampKey{id, derive(one.raw, "stamp of "+string(use), sha256.Size)})
+	}
+	return s
+}
+
+// Make returns the stamp of these parts: 27 letters, digits, - and _. It is empty without a key.
+func (s Stamps) Make(parts ...string) string {
+	if len(s.list) == 0 {
+		return ""
+	}
+	own := s.list[0]
+	return encoding.EncodeToString(append(own.id[:idSize:idSize], own.mac(s.installation, parts)...))
+}
+
+// Check says what is wrong with a stamp of these parts; nil: an owner of the key made it.
+func (s Stamps) Check(stamp string, parts ...string) error {
+	sum, err := encoding.Strict().DecodeString(stamp)
+	if err != nil || len(sum) != idSize+stampMAC {
+		return errors.New("its MAC is of no form that is known here")
+	}
+	for _, one := range s.list {
+		if string(one.id) != string(sum[:idSize]) {
+			continue
+		}
+		if !hmac.Equal(sum[idSize:], one.mac(s.installation, parts)) {
+			return errors.New("it is not what a node wrote")
+		}
+		return nil
+	}
+	return errors.New("it was made with a key that is not there")
+}
+
+// mac is that of the file, cut to its first half.
+func (k stampKey) mac(installation string, parts []string) []byte {
+	return sumOf(k.key, installation, parts)[:stampMAC]
+}
