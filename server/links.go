@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"muster/api"
 	"muster/fleet"
+	"muster/history"
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -53,10 +55,17 @@ func (l links) Hopeless(err error) bool {
 // newWaves gives the duty to open waves what it works with.
 func newWaves(s *Server, chains *duties.Chains) *duties.Waves {
 	q := s.queue
+	proofs := duties.Proving{Endings: q.Read.Endings, Trust: s.site.trust}
+	if s.history != nil {
+		proofs.Past = func(ctx context.Context, id jobs.TaskID) (map[string]api.Proof, error) {
+			return history.Proofs(ctx, s.history, id)
+		}
+	}
 	return &duties.Waves{Tasks: q.Read.Tasks, Specs: s.intake.specs,
 		Jobs: q.Read.Jobs, Rollouts: q.Orders.Rollouts,
 		Openings: q.Orders.Waves, Cancels: q.Submit.Cancels, Checks: checks{s.intake}, Chains: chains,
-		NewID: func() jobs.TaskID { return jobs.NewTaskID(s.now(), s.chance()) }, Log: s.log}
+		Proofs: proofs,
+		NewID:  func() jobs.TaskID { return jobs.NewTaskID(s.now(), s.chance()) }, Log: s.log}
 }
 
 // newChains gives the duty to continue chains what it works with.

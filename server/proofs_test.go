@@ -134,3 +134,37 @@ func (w *world) toldOfDoubts(task jobs.TaskID, id func(int) jobs.ID) {
 		}
 	}
 }
+
+// The next wave begins by itself only after ends that a node has proven; a person may open it all the
+// same.
+func TestAWaveFollowsProvenEndsOnly(t *testing.T) {
+	t.Parallel()
+	rules := trusting(t, "rules: [{level: server, mode: require}]")
+	w := start(t, setup{inventory: fixed(many(3)), more: func(d *server.Deps) { d.Trust = rules }})
+	body := run("*")
+	body.Rollout = &jobs.RolloutAsk{Stages: jobs.Stages{Waves: []string{"1", "2", "100%"}}}
+	task := w.submit(body).Task
+	ended := func(n int) func() bool {
+		return func() bool {
+			w.work("default", succeed)
+			var i jobs.TaskInfo
+			w.call("GET", "/v1/tasks/"+string(task), nil, &i)
+			return i.Outcomes[jobs.Succeeded] == n
+		}
+	}
+	w.vouching()
+	waitFor(t, "the end of the first wave", ended(1))
+	w.queue.Prove(nil)
+	waitFor(t, "a wave after a proven one", ended(2))
+	var i jobs.TaskInfo
+	waitFor(t, "a stop of the rollout", func() bool {
+		w.call("GET", "/v1/tasks/"+string(task), nil, &i)
+		return i.State == jobs.TaskStopped
+	})
+	if i.Outcomes[jobs.Succeeded] != 2 ||
+		!strings.Contains(i.Rollout.Stopped, "no node has proven that it succeeded on h0001") {
+		t.Errorf("%v, stopped: %+v", i.Outcomes, i.Rollout)
+	}
+	w.call("POST", "/v1/tasks/"+string(task)+"/rollout/next", api.NextRequest{OrderRequest: why("seen")}, nil)
+	waitFor(t, "the wave that a person opened", ended(3))
+}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/internal/fakefleet"
 	"muster/internal/sshsig"
 	"muster/jobs"
@@ -481,5 +482,110 @@ func TestAWriterToRedisBringsNothingForward(t *testing.T) {
 	}
 	if did := commandsOn(f, "fw0002"); len(did) > 0 {
 		t.Errorf("the host was told: %q", did)
+	}
+}
+
+// byResults are attacks on what history believes: each invents that a job has succeeded which no worker
+// ever took. honest is the record of a job that did succeed.
+var byResults = []struct {
+	name   string
+	record func(honest string, g target) string
+}{
+	{"no proof", func(honest string, _ target) string { return honest[:strings.Index(honest, "~")] + " " }},
+	{"the proof of another job", func(honest string, _ target) string { return honest }},
+	{"half of a proof", func(honest string, _ target) string { return strings.Replace(honest, ".", "", 1) }},
+	{"an invented proof", func(honest string, _ target) string {
+		return honest[:strings.Index(honest, "~")] + "~tm0000.1..AAAAAAAAAAAAAAAAAAAAAAAAAAA "
+	}},
+	{"the proof as that of an answer", func(honest string, _ target) string {
+		return strings.Replace(honest, "~", "~~", 1)
+	}},
+}
+
+// A writer to Redis can invent outcomes, and history says that nobody has proven them.
+func TestAWriterToRedisProvesNoOutcome(t *testing.T) {
+	t.Parallel()
+	h, f, a := redTeam(t, len(byResults)+1)
+	m := h.master()
+	first := h.submit("fw0001", "echo ordered")
+	h.wait(first)
+	m.kill()
+	honest := a.Get(target{first, "fw0001"}.key(), ":fw0001")
+	task := h.submit("fw*,!fw0001", "echo ordered")
+	for i, x := range byResults {
+		g := target{task, hostOf(i)}
+		a.Unqueue("default", g.job())
+		a.Set(g.key(), g.field(), x.record(honest, g))
+		a.Tell("default", "end "+g.job()+` {"outcome":"succeeded","exit":0}`)
+	}
+	proofs := map[string]api.Proof{}
+	h.awaitPast(first, 1)
+	h.awaitPast(task, len(byResults))
+	var page api.PastJobs
+	h.query(&page, "history")
+	for _, j := range page.Jobs {
+		proofs[string(j.ID)] = j.Proof
+	}
+	if proofs[target{first, "fw0001"}.job()] != api.ByNode {
+		t.Errorf("an honest end: %q", proofs[target{first, "fw0001"}.job()])
+	}
+	for i, x := range byResults {
+		if got := proofs[target{task, hostOf(i)}.job()]; got != api.NotProven {
+			t.Errorf("%s: %q", x.name, got)
+		}
+		if out, _ := h.muster("job", target{task, hostOf(i)}.job()); !strings.Contains(out, "not proven") {
+			t.Errorf("%s: muster job says: %s", x.name, out)
+		}
+		if did := commandsOn(f, hostOf(i)); len(did) > 0 {
+			t.Errorf("%s: the host was told: %q", x.name, did)
+		}
+	}
+	h.saysNotProven(task)
+
+	// The end that a node proves takes the place of the other one.
+	for i := range byResults {
+		g := target{task, hostOf(i)}
+		a.Requeue("default", string(task), g.job(), g.field())
+	}
+	h.master()
+	h.wait(task)
+	h.awaitProven(task, len(byResults))
+}
+
+// saysNotProven checks that all views of a task say that its ends are not proven.
+func (h *house) saysNotProven(task jobs.TaskID) {
+	h.t.Helper()
+	for _, args := range [][]string{{"report", string(task)}, {"task", string(task)}, {"jobs", string(task)},
+		{"history", string(task)}} {
+		if out, _ := h.muster(args...); !strings.Contains(out, "not proven") {
+			h.t.Errorf("muster %s does not say it: %s", args[0], out)
+		}
+	}
+	if out, _ := h.muster("history", "events", string(task)); !strings.Contains(out, "NOT PROVEN") {
+		h.t.Errorf("muster history events: %s", out)
+	}
+	if n := h.events()["not-proven"]; n != 1 {
+		h.t.Errorf("people were told %d times of one task", n)
+	}
+}
+
+// awaitProven waits until history has so many proven ends of a task.
+func (h *house) awaitProven(task jobs.TaskID, n int) {
+	h.t.Helper()
+	late, tick := h.late(), time.Tick(100*time.Millisecond)
+	for proven := 0; proven < n; {
+		select {
+		case <-late:
+			h.t.Fatalf("%d of %d ends are proven", proven, n)
+		case <-tick:
+		}
+		var page api.PastJobs
+		h.query(&page, "history", string(task))
+		proven = 0
+		for _, j := range page.Jobs {
+			if j.Proof == api.ByNode {
+				proven++
+			}
+		}
 	}
 }

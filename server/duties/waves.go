@@ -8,6 +8,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"muster/fleet"
+	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/server/fault"
@@ -23,6 +25,7 @@ type Waves struct {
 	Cancels  Cancels
 	Checks   Checks
 	Chains   *Chains
+	Proofs   Proving
 	NewID    func() jobs.TaskID
 	Log      hclog.Logger
 }
@@ -169,6 +172,15 @@ func (d *Waves) afterWave(ctx context.Context, t jobs.TaskInfo) error {
 	case moveCheck:
 		return d.check(ctx, t)
 	case moveOpen:
+		if !r.Pass { // else a person has looked
+			why, err := d.unproven(ctx, t)
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				return d.stopWaves(ctx, t, why)
+			}
+		}
 		note := fmt.Sprintf("wave %d of %d", r.Wave+1, len(r.Waves))
 		opened, err := d.Openings.OpenWave(ctx, t.Task, r.Wave+1, note)
 		if opened {
@@ -177,6 +189,29 @@ func (d *Waves) afterWave(ctx context.Context, t jobs.TaskInfo) error {
 		return err
 	}
 	return nil
+}
+
+// unproven says why the next wave must not begin by itself: a writer to Redis may have invented
+// that hosts of the open waves, or of their health check, are well.
+func (d *Waves) unproven(ctx context.Context, t jobs.TaskInfo) (string, error) {
+	hosts, err := d.succeeded(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	doubtful, err := d.Proofs.doubtful(ctx, t, hosts)
+	if err == nil && len(doubtful) == 0 && t.Rollout.Checks != "" {
+		var check jobs.TaskInfo
+		if check, err = d.Tasks.Task(ctx, t.Rollout.Checks); err == nil {
+			doubtful, err = d.Proofs.doubtful(ctx, check, hosts)
+		}
+	}
+	if err != nil || len(doubtful) == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("wave %d: no node has proven that it succeeded on %s: look at them, for "+
+		"somebody may have written it to Redis; a node without node.key or of an earlier version "+
+		"proves nothing",
+		t.Rollout.Wave, wording.ClipList(fleet.Fold(doubtful))), nil
 }
 
 func (d *Waves) stopWaves(ctx context.Context, t jobs.TaskInfo, why string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -95,6 +96,13 @@ func (i *Intruder) Due(zone, job string) {
 func (i *Intruder) Tell(zone, line string) {
 	i.t.Helper()
 	i.do("XADD", keys.Zone(zone, "events", ""), "*", "e", line)
+}
+
+// Requeue undoes Unqueue, and forgets what was written of the job.
+func (i *Intruder) Requeue(zone, task, job, field string) {
+	i.t.Helper()
+	i.Remove(keys.Zone(zone, "task:", task), field)
+	i.do("ZADD", keys.Zone(zone, "queue", ""), time.Now().UnixMicro(), job)
 }
 
 // Unqueue takes a job out of the queue, so that no worker gets it.
