@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"muster/jobs/queue"
+	"muster/jobs/queue/work"
 )
 
 // A section measures one kind of thing and returns its rows of the table.
@@ -27,6 +28,7 @@ type section struct {
 func sections() []section {
 	return []section{
 		{"drain", "no-op jobs a second, 16 at a time", drain, false},
+		{"proven", "the same, each end with the proof of its node", proven, false},
 		{"calls", "Redis calls for a job of one step", calls, false},
 		{"cpu", "time in Redis' scripts for a job, one caller", cpu, false},
 		{"bytes", "memory of Redis for a job", bytesOfJobs, false},
@@ -54,7 +56,8 @@ type bench struct {
 	bullmq string        // folder with drain.mjs
 	dir    string        // for files; removed at the end
 	redis  *redisServer
-	say    io.Writer // for the person who waits
+	prove  work.Prover // of the workers; nil: none
+	say    io.Writer   // for the person who waits
 }
 
 // size is n, or a tenth of it in a short run.

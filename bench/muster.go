@@ -131,6 +131,7 @@ func (b *bench) newCrew(ctx context.Context, takers, slots int) (*crew, error) {
 		if t.q, err = queuetest.OpenLazy(cfg); err != nil {
 			return nil, errors.Join(err, c.close())
 		}
+		t.q.Prove(b.prove)
 		c.takers = append(c.takers, t)
 		if err := t.q.Enter(ctx, zone); err != nil {
 			return nil, errors.Join(err, c.close())

@@ -62,7 +62,8 @@ func OutputHash(output []byte) string {
 }
 
 func (t Testimony) parts(at, token, said string) []string {
-	return append([]string{t.Kind, string(t.Job), at, token, said}, t.Words...)
+	parts := make([]string, 0, 16)
+	return append(append(parts, t.Kind, string(t.Job), at, token, said), t.Words...)
 }
 
 // Check returns an error unless a node proved a testimony, about the time at which Redis got it.

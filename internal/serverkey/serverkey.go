@@ -171,23 +171,14 @@ func (k Keys) Check(use Use, mac string, parts ...string) error {
 	return errors.New("it was made with a key that this server does not have")
 }
 
-// mac is the MAC of parts for a use.
+// mac binds each part with its length, so that no two lists of parts give the same bytes.
 func (k key) mac(use Use, installation string, parts []string) []byte {
-	return sumOf(derive(k.raw, "MAC of "+string(use), sha256.Size), installation, parts)
-}
-
-// sumOf binds each part with its length, so that no two lists of parts give the same bytes.
-func sumOf(key []byte, installation string, parts []string) []byte {
-	h := hmac.New(sha256.New, key)
-	bind := func(part string) {
+	h := hmac.New(sha256.New, derive(k.raw, "MAC of "+string(use), sha256.Size))
+	for _, part := range append([]string{installation}, parts...) {
 		var size [8]byte
 		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
 		h.Write(size[:]) // never fails
 		h.Write([]byte(part))
-	}
-	bind(installation)
-	for _, part := range parts {
-		bind(part)
 	}
 	return h.Sum(nil)
 }

@@ -3,8 +3,11 @@ package serverkey
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"hash"
+	"sync"
 )
 
 // stampMAC is the size of the MAC in a stamp, in bytes: half of a SHA-256, as RFC 2104 allows.
@@ -18,8 +21,11 @@ type Stamps struct {
 	list         []stampKey
 }
 
-// stampKey is one line of the file, for one use.
-type stampKey struct{ id, key []byte }
+// stampKey is one line of the file, for one use. It keeps hashes that have read the key.
+type stampKey struct {
+	id     []byte
+	hashes *sync.Pool
+}
 
 // Stamps returns what makes and checks short MACs for a use.
 func (k Keys) Stamps(use Use) Stamps {
@@ -29,7 +35,10 @@ func (k Keys) Stamps(use Use) Stamps {
 		if err != nil {
 			panic(err) // derive made it
 		}
-		s.list = append(s.list, stampKey{id, derive(one.raw, "stamp of "+string(use), sha256.Size)})
+		key := derive(one.raw, "stamp of "+string(use), sha256.Size)
+		s.list = append(s.list, stampKey{id, &sync.Pool{New: func() any {
+			return hmac.New(sha256.New, key)
+		}}})
 	}
 	return s
 }
@@ -40,7 +49,10 @@ func (s Stamps) Make(parts ...string) string {
 		return ""
 	}
 	own := s.list[0]
-	return encoding.EncodeToString(append(own.id[:idSize:idSize], own.mac(s.installation, parts)...))
+	var stamp [idSize + stampMAC]byte
+	copy(stamp[:], own.id)
+	copy(stamp[idSize:], own.mac(s.installation, parts))
+	return encoding.EncodeToString(stamp[:])
 }
 
 // Check says what is wrong with a stamp of these parts; nil: an owner of the key made it.
@@ -61,7 +73,21 @@ func (s Stamps) Check(stamp string, parts ...string) error {
 	return errors.New("it was made with a key that is not there")
 }
 
-// mac is that of the file, cut to its first half.
+// mac binds each part with its length, as the MAC of a key does, and returns the first half.
 func (k stampKey) mac(installation string, parts []string) []byte {
-	return sumOf(k.key, installation, parts)[:stampMAC]
+	text := make([]byte, 0, 512)
+	text = bind(text, installation)
+	for _, part := range parts {
+		text = bind(text, part)
+	}
+	h := k.hashes.Get().(hash.Hash)
+	h.Reset()
+	h.Write(text) // never fails
+	sum := h.Sum(make([]byte, 0, sha256.Size))
+	k.hashes.Put(h)
+	return sum[:stampMAC]
+}
+
+func bind(text []byte, part string) []byte {
+	return append(binary.BigEndian.AppendUint64(text, uint64(len(part))), part...)
 }
