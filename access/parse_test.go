@@ -80,7 +80,7 @@ func TestMistakesInAFileAreNamedWithTheirLines(t *testing.T) {
 		{"a role without a value", "roles:\n  a:\n" + good, "f:2: role a has no value: want a list"},
 		{"roles are a list", "roles: [a]\n" + good, "f:1: roles is a list: want a mapping"},
 		{"an unknown verb", "roles:\n  a: [see, exec, pln]\n" + good,
-			"f:2: unknown verb \"exec\": known: see, plan, run, approve, order, author, admin, audit\n" +
+			"f:2: unknown verb \"exec\": known: see, plan, run, approve, order, author, admin, audit, break-glass\n" +
 				`f:2: unknown verb "pln": did you mean "plan"?`},
 		{"a verb twice", "roles:\n  a: [see, see]\n" + good, "f:2: verb see is there twice"},
 		{"no verbs", "roles:\n  a:\n    - {runbooks: [x]}\n" + good,

@@ -19,10 +19,15 @@ const (
 	Author  Verb = "author"  // change runbooks and stored contents
 	Admin   Verb = "admin"   // tokens, windows, whatever concerns the whole house
 	Audit   Verb = "audit"   // read the audit log
+
+	// BreakGlass lets somebody run work alone that two people must sign. No built-in role has it.
+	BreakGlass Verb = "break-glass"
 )
 
 // Verbs returns all verbs.
-func Verbs() []Verb { return []Verb{See, Plan, Run, Approve, Order, Author, Admin, Audit} }
+func Verbs() []Verb {
+	return []Verb{See, Plan, Run, Approve, Order, Author, Admin, Audit, BreakGlass}
+}
 
 // ofHouse reports whether a verb concerns the whole house, so that grants with a limit of hosts
 // do not count for it.
@@ -61,7 +66,7 @@ var builtin = map[string]verbSet{
 	"approver": setOf(See, Plan, Approve),
 	"author":   setOf(See, Plan, Author),
 	"auditor":  setOf(See, Audit),
-	"admin":    setOf(Verbs()...),
+	"admin":    setOf(See, Plan, Run, Approve, Order, Author, Admin, Audit),
 }
 
 // Roles returns the names of the built-in roles, from the least to the most powerful.

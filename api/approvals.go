@@ -28,13 +28,15 @@ type HeldList struct {
 // HeldDetail is the answer of GET /v1/approvals/{task}.
 type HeldDetail struct {
 	HeldTask
-	On        string         `json:"on"`
-	Ran       *jobs.Ran      `json:"ran"` // the runbook and its arguments; secrets are sealed
-	NotBefore jobs.Time      `json:"not_before"`
-	NotAfter  jobs.Time      `json:"not_after"`
-	Zones     []HeldZone     `json:"zones"`
-	Customers []HeldCustomer `json:"customers"` // the hosts, by customer
-	Order     []byte         `json:"order"`     // its bytes, in base64
+	On string `json:"on"`
+	// BreakGlass says why its operator runs it alone; empty: that is not so.
+	BreakGlass string         `json:"break_glass,omitempty"`
+	Ran        *jobs.Ran      `json:"ran"` // the runbook and its arguments; secrets are sealed
+	NotBefore  jobs.Time      `json:"not_before"`
+	NotAfter   jobs.Time      `json:"not_after"`
+	Zones      []HeldZone     `json:"zones"`
+	Customers  []HeldCustomer `json:"customers"` // the hosts, by customer
+	Order      []byte         `json:"order"`     // its bytes, in base64
 	// Missing is the number of people who must still sign; null on a server that has no folder trust.
 	Missing *int `json:"missing"`
 }
@@ -60,6 +62,15 @@ type EndorseRequest struct {
 	Hash      string `json:"hash"`      // of the order that was signed
 	Signature string `json:"signature"` // as `ssh-keygen -Y sign -n muster-order` makes it
 	As        string `json:"as,omitempty"`
+}
+
+// Withdrawn is the answer of DELETE /v1/approvals/{task}/signature.
+type Withdrawn struct {
+	Task    jobs.TaskID `json:"task"`
+	Whole   bool        `json:"whole"`   // the one who ordered the task took all of it back: it never runs
+	Ended   int         `json:"ended"`   // its jobs
+	Signed  []string    `json:"signed"`  // who has signed and counts
+	Missing *int        `json:"missing"` // people who must still sign; null: nobody can say
 }
 
 // Endorsed is the answer of POST /v1/approvals/{task}.

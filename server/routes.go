@@ -24,6 +24,7 @@ import (
 	"muster/server/idp"
 	"muster/server/orders"
 	"muster/server/reach"
+	"muster/server/reviews"
 	"muster/server/rights"
 	"muster/server/schedules"
 	"muster/server/scribe"
@@ -117,6 +118,7 @@ func (s *Server) register(api huma.API) {
 			Stands: pauses.All},
 		orders.CancelRoutes{Cancels: s.queue.Submit.Cancels, Log: s.log, Gone: find.Gone},
 		s.approvals(),
+		s.reviews(),
 		pauses,
 		orders.RolloutRoutes{Rollouts: o.Rollouts, Tasks: s.queue.Read.Tasks, Log: s.log,
 			Seen: s.site.tasks.Seen},
@@ -165,7 +167,17 @@ func (s *Server) approvals() approvals.Routes {
 	q := s.queue.Submit
 	return approvals.Routes{Holds: q.Submits, Orders: q.Signed, Tasks: s.queue.Read.Tasks,
 		Cancels: q.Cancels, Stock: s.stock, Trust: s.site.trust, Seen: s.site.tasks.Seen,
-		MayBegin: s.mayBegin, Audit: s.audit.Scribe, Log: s.log, Now: s.clock}
+		MayBegin: s.mayBegin, Audit: s.audit.Scribe, Log: s.log, Now: s.clock,
+		Glass: approvals.Glass{Alerts: s.queue.Conn, Count: s.meters.GlassBroken}}
+}
+
+// reviews returns the resource of broken glass that somebody else must look at.
+func (s *Server) reviews() reviews.Routes {
+	r := reviews.Routes{Audit: s.audit.Scribe, Trust: s.site.trust, Log: s.log}
+	if s.audit.Ledger != nil {
+		r.Entries = s.audit.Ledger
+	}
+	return r
 }
 
 // browserURL returns what begins the URLs of this server for browsers.
@@ -191,8 +203,8 @@ func stateOf(q Stores) state.Queue {
 func (s *Server) health() state.Health {
 	return state.Health{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
 		Trouble: &s.trouble, Agreed: s.agreed, Calendar: s.calendar,
-		Form: s.site.form.Words, Policy: s.site.rights.Complaint, Audit: s.watch(), Who: s.who,
-		Version: s.cfg.Version}
+		Form: s.site.form.Words, Policy: s.site.rights.Complaint, Audit: s.watch(),
+		Reviews: s.reviews().Words, Who: s.who, Version: s.cfg.Version}
 }
 
 // watch says how the audit log is.

@@ -81,6 +81,7 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/windows": "get put", "/v1/windows/{window}/next": "get",
 		"/v1/windows/{window}/approve": "post", "/v1/approvals/{approval}/withdraw": "post",
 		"/v1/approvals": "get", "/v1/approvals/{task}": "delete get post",
+		"/v1/approvals/{task}/signature": "delete", "/v1/reviews": "get", "/v1/reviews/{task}": "post",
 		"/v1/hosts/{host}/next": "get", "/v1/hosts/{host}/windows": "get",
 		"/v1/freezes": "post", "/v1/freezes/{freeze}/lift": "post",
 		"/v1/groups": "get", "/v1/inventory": "get",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
@@ -30,7 +31,9 @@ type submitInput struct {
 	web.Asked
 	User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
 	Hold bool   `query:"hold" doc:"the task waits for signatures of people"`
-	Body api.Submit
+	// Glass is a reason.
+	Glass string `query:"break_glass" maxLength:"500" doc:"why one person runs alone what more must sign; with hold"`
+	Body  api.Submit
 
 	schedule string // that a person runs out of its turn; no client can write it
 }
@@ -95,7 +98,8 @@ func (s submitRoutes) refusals(ctx context.Context, b api.Submit, by web.Giver) 
 func (s submitRoutes) accept(ctx context.Context, in *submitInput) (*submitOutput, string, error) {
 	name, proven, err := web.Operator(in.Caller(), in.Body.As, in.User)
 	a, err := s.intake.submits.Submit(ctx, intake.Ask{Body: in.Body, Operator: name, Proven: proven,
-		Wrong: web.Mistakes("body.as", err), Schedule: in.schedule, Hold: in.Hold})
+		Wrong: web.Mistakes("body.as", err), Schedule: in.schedule, Hold: in.Hold,
+		Glass: strings.TrimSpace(in.Glass)})
 	out := &submitOutput{http.StatusCreated, a.Order, a.Submitted}
 	result := resultAccepted
 	if a.Known {

@@ -49,6 +49,10 @@ type Order struct {
 	// of a jobs.Spec.
 	Spec  json.RawMessage `json:"spec"`
 	Zones []Zone          `json:"zones"` // in the order of their names
+
+	// BreakGlass is the reason why the one who ordered runs it without the other people whom the
+	// policy wants; empty: that is not so.
+	BreakGlass string `json:"break_glass,omitempty"`
 }
 
 // A Zone is the part of an order for the hosts of one zone.

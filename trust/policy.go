@@ -67,6 +67,8 @@ type Rule struct {
 	Hosts    fleet.Selector // empty text: all
 	Level    Level
 	Mode     Mode
+	// Glass has the names of those who may run such work alone, in an emergency.
+	Glass []string
 }
 
 // all reports whether the rule fits every job.
@@ -89,6 +91,7 @@ func rest() Rule { return Rule{Mode: Require} }
 //	  - runbooks: [firmware, "dns*"]    # absent: all
 //	    hosts: customer=acme            # a selector; absent: all
 //	    people: 2                       # so many have signed, beside the one who ordered
+//	    break_glass: [user:dora]        # who may run it alone, in an emergency; absent: nobody
 //	    mode: require                   # off, warn or require
 //	  - level: server                   # or person
 //	    mode: require
@@ -182,7 +185,8 @@ func knownKey(name string, known []string) error {
 
 func (r *policyReader) rule(n *yaml.Node) (rule Rule, ok bool) {
 	before := len(r.mistakes)
-	fields := r.fields(n, "a rule", []string{"runbooks", "hosts", "level", "people", "mode"})
+	fields := r.fields(n, "a rule", []string{"runbooks", "hosts", "level", "people",
+		"break_glass", "mode"})
 	rule = Rule{Line: n.Line}
 	if fields == nil {
 		return rule, false
@@ -204,6 +208,9 @@ func (r *policyReader) rule(n *yaml.Node) (rule Rule, ok bool) {
 		rule.Hosts = sel
 	}
 	r.level(n, fields, &rule)
+	if f := fields["break_glass"]; f != nil {
+		rule.Glass = r.glass(f, rule.Level)
+	}
 	switch mode := fields["mode"]; {
 	case mode == nil:
 		r.mistake(n, "mode is missing: want %s", "off, warn or require")

@@ -183,8 +183,9 @@ func number(n int) string {
 
 // A Ruling decides about a job.
 type Ruling struct {
-	Mode Mode  // of the rule that counts
-	Why  error // nil: the order holds
+	Mode   Mode   // of the rule that counts
+	Why    error  // nil: the order holds
+	Broken string // why the glass was broken for it; empty: it was not
 }
 
 // Refused reports whether the job must not run.
@@ -200,15 +201,19 @@ func (p *Policy) Judge(s *Standing, why error, d Deed) Ruling {
 		why = s.Covers(d)
 	}
 	if why != nil || s == nil {
-		return Ruling{p.strictest(), why}
+		return Ruling{Mode: p.strictest(), Why: why}
 	}
 	rule, err := p.ruleFor(s.Spec.Runbook, d.Host)
 	if err != nil {
-		return Ruling{p.strictest(), err}
+		return Ruling{Mode: p.strictest(), Why: err}
 	}
-	if err := s.Meets(rule.Level); err != nil {
-		return Ruling{rule.Mode, fmt.Errorf("the policy of this node (line %d) wants %s: %w", rule.Line,
-			rule.Level, err)}
+	broken, err := s.meets(rule)
+	switch {
+	case err != nil:
+		return Ruling{Mode: rule.Mode, Why: fmt.Errorf("the policy of this node (line %d) wants %s: %w",
+			rule.Line, rule.Level, err)}
+	case broken:
+		return Ruling{Mode: rule.Mode, Broken: s.Order.BreakGlass}
 	}
 	return Ruling{Mode: rule.Mode}
 }

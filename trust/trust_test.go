@@ -71,6 +71,12 @@ type made struct {
 
 func orderFor(t testing.TB, spec jobs.Spec, hosts ...string) made {
 	t.Helper()
+	return orderWith(t, Order{}, spec, hosts...)
+}
+
+// orderWith is orderFor for an order with further fields.
+func orderWith(t testing.TB, o Order, spec jobs.Spec, hosts ...string) made {
+	t.Helper()
 	var list []fleet.Host
 	for _, name := range hosts {
 		list = append(list, hostNamed(name))
@@ -79,8 +85,9 @@ func orderFor(t testing.TB, spec jobs.Spec, hosts ...string) made {
 	if err != nil {
 		t.Fatal(err)
 	}
-	order, lines, err := New(Order{Installation: "i1234", Task: "0000000001", NotBefore: noon,
-		NotAfter: noon.Add(time.Hour), Spec: text}, list, RecordOf)
+	o.Installation, o.Task, o.NotBefore, o.NotAfter = "i1234", "0000000001", noon, noon.Add(time.Hour)
+	o.Spec = text
+	order, lines, err := New(o, list, RecordOf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,6 +352,9 @@ func TestMistakesInAPolicyAreSaidAtOnce(t *testing.T) {
   - {mode: off}
   - {mode: off}
   - x
+  - {level: server, break_glass: [os:ann], mode: warn}
+  - {people: 2, break_glass: [server:x], mode: warn}
+  - {people: 2, break_glass: os:ann, mode: warn}
 `
 	_, err := ParsePolicy(fleet.Source{Name: "policy.yaml", Data: []byte(text)})
 	if err == nil {
@@ -356,7 +366,8 @@ func TestMistakesInAPolicyAreSaidAtOnce(t *testing.T) {
 		`policy.yaml:6: mode "strict": want off, warn or require`, "policy.yaml:7: mode is missing",
 		"policy.yaml:8: level is missing", `policy.yaml:9: a rule: unknown key "levels"`,
 		"policy.yaml:11: this rule never counts: the rule at line 10 fits every job",
-		"policy.yaml:12: a rule: want a mapping",
+		"policy.yaml:12: a rule: want a mapping", "policy.yaml:13: break_glass: nothing is to be broken",
+		`policy.yaml:14: break_glass: "server:x": want the name of a person`, "policy.yaml:15: break_glass: want a list",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in:\n%v", want, err)

@@ -40,6 +40,15 @@ func (v Vote) AddTo(signatures []string) ([]string, error) {
 	return append(others, v.Text), nil
 }
 
+// Without returns the signatures of an order without those of a person, by any of their keys. A
+// signature that does not count is of nobody, and stays.
+func (s Signers) Without(order []byte, signatures []string, name string) []string {
+	return slices.DeleteFunc(slices.Clone(signatures), func(text string) bool {
+		vote, err := s.Vote(order, text)
+		return err == nil && slices.Contains(vote.Names, name)
+	})
+}
+
 // Short returns the number of people who must still sign before the policy allows all deeds. It
 // returns an error if the order does not cover one of them, whoever signs it.
 func (p *Policy) Short(s *Standing, deeds []Deed) (people int, err error) {
@@ -51,7 +60,7 @@ func (p *Policy) Short(s *Standing, deeds []Deed) (people int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if want, have := s.counts(rule.Level); rule.Mode != Off {
+		if want, have := s.counts(rule.Level); rule.Mode != Off && !s.breaks(rule) {
 			people = max(people, want-have)
 		}
 	}

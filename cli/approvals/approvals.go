@@ -27,11 +27,14 @@ without enough signatures the task expires.`,
 		Example: `  muster approvals ls
   muster approvals show 0wcy7y2fb2
   muster approvals approve 0wcy7y2fb2
-  muster approvals refuse 0wcy7y2fb2 --reason 'wrong ruleset'`,
+  muster approvals refuse 0wcy7y2fb2 --reason 'wrong ruleset'
+  muster approvals withdraw 0wcy7y2fb2
+  muster approvals reviews`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newList(), newShow(), newApprove(), newRefuse())
+	c.AddCommand(newList(), newShow(), newApprove(), newRefuse(), newWithdraw(), newReviews(),
+		newReview())
 	return c
 }
 

@@ -99,6 +99,7 @@ func (p plan) text() string {
 		pairs = append(pairs, [2]string{"zone", cli.Cell(z.Name) + ", " + cli.Count(z.Hosts, "host")})
 	}
 	pairs = append(pairs, [2]string{"begins", p.begins()}, [2]string{"freezes", p.freezes()},
+		[2]string{"breaks glass", cli.Cell(p.order.BreakGlass)},
 		[2]string{"reason", cli.Cell(p.spec.Reason)}, [2]string{"order", trust.HashOf(p.said.Order)},
 		[2]string{"signed by", cli.OrDash(cli.Cell(strings.Join(p.said.Signed, ", "))) +
 			missingWords(p.said.Missing)},

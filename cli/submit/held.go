@@ -3,6 +3,7 @@ package submit
 import (
 	"context"
 	"fmt"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -13,19 +14,36 @@ import (
 )
 
 // heldFlags say whether a task waits for signatures of people.
-type heldFlags struct{ hold, sign bool }
+type heldFlags struct {
+	hold, sign bool
+	glass      string // why one person runs it alone; empty: that is not so
+}
 
 func (f *heldFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.hold, "hold", false,
 		"let the task wait until people have signed it (muster approvals)")
 	c.Flags().BoolVar(&f.sign, "sign", false,
 		"sign the task with your own key of SSH, for nodes that want the word of a person")
-	c.MarkFlagsMutuallyExclusive("hold", "sign", "dry-run")
+	c.Flags().StringVar(&f.glass, "break-glass", "",
+		"sign and run alone what more people must sign, for a `reason`; others review it")
+	c.MarkFlagsMutuallyExclusive("hold", "sign", "dry-run", "break-glass")
 	c.MarkFlagsMutuallyExclusive("hold", "wait")
 }
 
 // any reports whether the task is put on hold.
-func (f heldFlags) any() bool { return f.hold || f.sign }
+func (f heldFlags) any() bool { return f.hold || f.signs() }
+
+// signs reports whether the operator signs the task at once.
+func (f heldFlags) signs() bool { return f.sign || f.glass != "" }
+
+// query returns the query of the submit.
+func (f heldFlags) query() url.Values {
+	q := url.Values{"hold": {"true"}}
+	if f.glass != "" {
+		q.Set("break_glass", f.glass)
+	}
+	return q
+}
 
 // asked is a submit with its answer.
 type asked struct {
@@ -42,7 +60,7 @@ func (f heldFlags) wait(ctx context.Context, s *cli.Session, k approvals.Signer,
 		return true, nil
 	}
 	missing := -1
-	if f.sign {
+	if f.signs() {
 		did, err := k.SignOwn(ctx, s, a.request, id)
 		if err != nil {
 			return false, fmt.Errorf("%w\ntask %s waits: sign it with `muster approvals approve %s`, or "+

@@ -3,7 +3,6 @@ package submit
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"time"
 
 	"muster/api"
@@ -21,7 +20,7 @@ func Run(ctx context.Context, s *cli.Session, f RunFlags, runbook string) error 
 		return err
 	}
 	var signer approvals.Signer
-	if f.watch.held.sign {
+	if f.watch.held.signs() {
 		if signer, err = approvals.NewSigner(""); err != nil {
 			return cli.Exit(cli.ExitUsage, err)
 		}
@@ -68,7 +67,7 @@ func (f RunFlags) handIn(ctx context.Context, s *cli.Session, b api.Submit) (api
 		return s.Client.Submit(ctx, b, again)
 	}
 	return cli.HandIn[api.Submitted](ctx, s.Client, jobs.TaskID(b.ID), cli.Call{
-		Method: http.MethodPost, Path: "/v1/tasks", Query: url.Values{"hold": {"true"}}, Body: b,
+		Method: http.MethodPost, Path: "/v1/tasks", Query: f.watch.held.query(), Body: b,
 		Bound: cli.SubmitTimeout}, again)
 }
 

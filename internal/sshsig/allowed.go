@@ -171,6 +171,13 @@ func (a Allowed) Lines(namespace string, at time.Time) []Line {
 // Len returns the number of lines with a key.
 func (a Allowed) Len() int { return len(a.entries) }
 
+// Same reports whether two names are of one person: they are equal, or stand in one line.
+func (a Allowed) Same(name, other string) bool {
+	return name == other || slices.ContainsFunc(a.entries, func(e entry) bool {
+		return slices.Contains(e.names, name) && slices.Contains(e.names, other)
+	})
+}
+
 // Principals returns the names of those who sign with this key, in the order of the file, if it may
 // sign in this namespace at this time. If there is none, why says for each line of the key what is
 // against it, or that it is in no line.

@@ -78,6 +78,7 @@ var floors = map[string]int{
 	"server/duties":              5,
 	"server/election":            5,
 	"server/historian":           5,
+	"server/reviews":             6,
 	"server/draft":               6,
 	"server/fault":               2,
 	"server/fold":                3,

@@ -139,7 +139,8 @@ func (s Routes) described(h *held) api.HeldTask {
 // detailed returns all that a person must see before they sign.
 func (s Routes) detailed(h *held) api.HeldDetail {
 	d := api.HeldDetail{HeldTask: s.described(h), On: h.spec.On, Ran: h.spec.Ran,
-		NotBefore: jobs.Time{Time: h.parsed.NotBefore}, NotAfter: jobs.Time{Time: h.parsed.NotAfter},
+		BreakGlass: h.parsed.BreakGlass,
+		NotBefore:  jobs.Time{Time: h.parsed.NotBefore}, NotAfter: jobs.Time{Time: h.parsed.NotAfter},
 		Order: h.order.Bytes, Zones: []api.HeldZone{}, Customers: []api.HeldCustomer{}}
 	for _, z := range h.parsed.Zones {
 		d.Zones = append(d.Zones, api.HeldZone{Zone: z.Name, Hosts: z.Hosts, Shares: h.shares[z.Name]})
@@ -155,12 +156,7 @@ func (s Routes) detailed(h *held) api.HeldDetail {
 			Hosts: fleet.Fold(by[name])})
 	}
 	if rules, err := s.rules(); err == nil {
-		if standing, err := trust.Examine(h.order.Bytes, h.order.Signatures,
-			rules.At(s.Now())); err == nil {
-			if n, err := rules.Policy.Short(standing, s.deeds(h, rules)); err == nil {
-				d.Missing = &n
-			}
-		}
+		d.Missing = s.missing(h, rules)
 	}
 	return d
 }

@@ -82,6 +82,7 @@ type Routes struct {
 	Seen     func(context.Context, []jobs.TaskInfo) ([]jobs.TaskInfo, error)
 	MayBegin func(context.Context) error // refuses work that could not be done as was agreed
 	Audit    *scribe.Scribe              // nil: none
+	Glass    Glass
 	Log      hclog.Logger
 	Now      func() time.Time
 }
@@ -94,6 +95,8 @@ func (s Routes) Routes(api huma.API) {
 	huma.Register(api, web.Post("/v1/approvals/{task}", "Sign the order of a task"), s.approve)
 	huma.Register(api, web.Delete("/v1/approvals/{task}", "Refuse a task that waits for signatures"),
 		s.refuse)
+	huma.Register(api, web.Delete("/v1/approvals/{task}/signature",
+		"Take back one's signature, or the task that one has ordered"), s.withdraw)
 }
 
 // list answers GET /v1/approvals.
@@ -159,6 +162,9 @@ func (s Routes) approve(ctx context.Context, in *approveInput) (*approveOutput, 
 	if err := s.mayApprove(ctx, h, name); err != nil {
 		return nil, err
 	}
+	if err := s.mayBreak(ctx, h, name); err != nil {
+		return nil, err
+	}
 	if hash := trust.HashOf(h.order.Bytes); in.Body.Hash != hash {
 		return nil, huma.Error409Conflict(fmt.Sprintf("you have signed %s, and the order of task %s is "+
 			"%s: the plan has changed, or it is another one; look at it again with `muster approvals "+
@@ -172,6 +178,9 @@ func (s Routes) approve(ctx context.Context, in *approveInput) (*approveOutput, 
 		return nil, err
 	}
 	if err := s.MayBegin(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.breakGlass(ctx, h, rules, vote); err != nil {
 		return nil, err
 	}
 	for _, zone := range h.info.Zones {
@@ -203,23 +212,32 @@ func (s Routes) refuse(ctx context.Context, in *refuseInput) (*refuseOutput, err
 	} else if err := s.mayRefuse(ctx, h, g); err != nil {
 		return nil, err
 	}
+	did, err := s.drop(ctx, h, g)
+	if err != nil {
+		return nil, err
+	}
+	return &refuseOutput{did}, nil
+}
+
+// drop ends a task that waits for signatures.
+func (s Routes) drop(ctx context.Context, h *held, g web.Giver) (did jobs.Cancel, err error) {
 	id := h.info.Task
 	end, err := s.Audit.Says(ctx, scribe.Deed{Verb: "approval.refuse", Object: "task/" + string(id),
 		Reason: g.Reason, Stops: true})
 	if err != nil {
-		return nil, err
+		return did, err
 	}
-	did, err := s.Cancels.Cancel(ctx, id, g.Note())
+	did, err = s.Cancels.Cancel(ctx, id, g.Note())
 	if err == nil {
 		err = s.Holds.DropHeld(ctx, id)
 	}
 	if err != nil {
 		end(audit.Failed)
-		return nil, web.Problem(err)
+		return did, web.Problem(err)
 	}
 	end(audit.Done)
 	web.LogOrder(s.Log, "held task "+g.Done, g, "task", id)
-	return &refuseOutput{did}, nil
+	return did, nil
 }
 
 // mayApprove returns the answer for somebody who may not sign a task, and reads its hosts. It takes

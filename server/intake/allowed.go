@@ -23,6 +23,9 @@ func (s *submission) checkRights(ctx context.Context) error {
 	if b := s.ask.Body; b.Supersedes != "" || b.OverrideFreeze != "" {
 		verbs = append(verbs, access.Order) // it ends work of others, or goes on in spite of an order
 	}
+	if s.ask.Glass != "" {
+		verbs = append(verbs, access.BreakGlass)
+	}
 	for _, verb := range verbs {
 		for _, runbook := range s.runbooks() {
 			if err := view.Refuse(access.Act{Verb: verb, Runbook: runbook}, s.draft.Names); err != nil {

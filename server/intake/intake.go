@@ -67,6 +67,8 @@ type Ask struct {
 
 	// Hold: the task is put and waits for signatures of people.
 	Hold bool
+	// Glass says why the one who asks breaks the glass; empty: they do not.
+	Glass string
 }
 
 // A stage is one step of a request on its way. Its error ends the way.

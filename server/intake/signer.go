@@ -73,7 +73,8 @@ func orderOf(installation string, p draft.Draft, known *trust.Records, now time.
 	}
 	from, until := validity(p, now)
 	return trust.New(trust.Order{Installation: installation, Task: p.Task.ID, NotBefore: from,
-		NotAfter: until, Spec: spec}, p.Picked, known.Of(p.Task.Spec.Inventory))
+		NotAfter: until, Spec: spec, BreakGlass: p.Glass}, p.Picked,
+		known.Of(p.Task.Spec.Inventory))
 }
 
 // slowClock is the time by which the clock of a node may be behind: a task that begins at once must

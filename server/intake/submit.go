@@ -75,6 +75,10 @@ func (s *submission) checkID(context.Context) error {
 
 // checkHold refuses work that cannot wait for signatures of people.
 func (s *submission) checkHold(context.Context) error {
+	if s.ask.Glass != "" && !s.ask.Hold {
+		s.wrong = append(s.wrong, fault.Each("query.break_glass",
+			errors.New("it needs hold=true: the one who asks must sign the order"))...)
+	}
 	if !s.ask.Hold || s.ask.Body.DryRun {
 		return nil
 	}
@@ -245,7 +249,7 @@ func (s *submission) beginChain(ctx context.Context) error {
 }
 
 func (s *submission) put(ctx context.Context) error {
-	s.draft.Hold = s.ask.Hold
+	s.draft.Hold, s.draft.Glass = s.ask.Hold, s.ask.Glass
 	if err := s.in.Entry.Put(ctx, &s.draft); err != nil {
 		return err
 	}

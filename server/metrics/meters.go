@@ -27,6 +27,7 @@ type Meters struct {
 	refused     *prometheus.CounterVec   // by reason
 	tasksOpen   *prometheus.GaugeVec     // by state
 	notProven   prometheus.Counter
+	glass       prometheus.Counter
 }
 
 // New returns the meters of a server of a version. The counter of refused logins shows all
@@ -55,7 +56,9 @@ func New(version string, reasons ...string) *Meters {
 	m.notProven = prometheus.NewCounter(prometheus.CounterOpts{Name: "muster_not_proven_total",
 		Help: "Ends and events of jobs that this server stored in history as not proven: no MAC of a " +
 			"node vouches for them, and a writer to Redis may have invented them."})
-	m.registry.MustRegister(m.notProven)
+	m.glass = prometheus.NewCounter(prometheus.CounterOpts{Name: "muster_glass_broken_total",
+		Help: "Tasks that one person ran alone through this server although more must sign such work."})
+	m.registry.MustRegister(m.notProven, m.glass)
 	m.refused = counter(Refused,
 		"Requests that this server refused because nobody proved who calls, by reason.", "reason")
 	for _, reason := range reasons {
@@ -93,6 +96,9 @@ func (m *Meters) Refused(reason string) { m.refused.WithLabelValues(reason).Inc(
 
 // NotProven counts an end or an event that history has, and no node has proven.
 func (m *Meters) NotProven() { m.notProven.Inc() }
+
+// GlassBroken counts a task that one person runs alone although more must sign such work.
+func (m *Meters) GlassBroken() { m.glass.Inc() }
 
 // OpenTasks says how many tasks are open, by state; nil: another server counts them from now on.
 func (m *Meters) OpenTasks(open map[string]int) {

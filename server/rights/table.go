@@ -60,12 +60,17 @@ var needs = map[string]need{
 	"GET /v1/approvals/{task}":           {access.See, task},
 	"POST /v1/approvals/{task}":          {access.See, task}, // the own one: run; others: approve
 	"DELETE /v1/approvals/{task}":        {access.See, task}, // others than its operator: approve
-	"GET /v1/jobs/{job}":                 {access.See, job},
-	"GET /v1/jobs/{job}/output":          {access.See, job},
-	"GET /v1/jobs/{job}/course":          {access.See, job},
-	"POST /v1/jobs/{job}/ask":            {access.Order, job},
-	"POST /v1/plan":                      {access.Plan, anywhere},
-	"GET /v1/plan/calibration":           {access.See, house},
+	// the own signature, or the own task
+	"DELETE /v1/approvals/{task}/signature": {access.See, task},
+
+	"GET /v1/reviews":           {access.See, house},
+	"POST /v1/reviews/{task}":   {access.Approve, house},
+	"GET /v1/jobs/{job}":        {access.See, job},
+	"GET /v1/jobs/{job}/output": {access.See, job},
+	"GET /v1/jobs/{job}/course": {access.See, job},
+	"POST /v1/jobs/{job}/ask":   {access.Order, job},
+	"POST /v1/plan":             {access.Plan, anywhere},
+	"GET /v1/plan/calibration":  {access.See, house},
 
 	"GET /v1/hosts":                 {access.See, anywhere},
 	"POST /v1/hosts/query":          {access.See, anywhere},

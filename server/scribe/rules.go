@@ -22,15 +22,25 @@ const (
 	asks                // never: the route changes nothing, whatever its method says
 )
 
+// The verbs of entries about broken glass, and a pattern for both. Reviews are read from them.
+const (
+	GlassBroken   = "glass.break"
+	GlassReviewed = "glass.review"
+	GlassAny      = "glass.*"
+)
+
 // rules has a row for each route that is not a GET. The test of server that walks the OpenAPI
 // document fails for a route without one.
 var rules = map[string]rule{
-	"POST /v1/tasks":              {"task.submit", "task/{body.id}", planned},
-	"POST /v1/tasks/{task}/retry": {"task.retry", "task/{task}", planned},
-	"POST /v1/approvals/{task}":   {"approval.give", "task/{task}", gives},
-	"DELETE /v1/approvals/{task}": {"approval.refuse", "task/{task}", planned},
-	"POST /v1/jobs/{job}/ask":     {"job.ask", "job/{job}", gives},
-	"POST /v1/plan":               {"", "", asks},
+	"POST /v1/tasks":                        {"task.submit", "task/{body.id}", planned},
+	"POST /v1/tasks/{task}/retry":           {"task.retry", "task/{task}", planned},
+	"POST /v1/approvals/{task}":             {"approval.give", "task/{task}", gives},
+	"DELETE /v1/approvals/{task}":           {"approval.refuse", "task/{task}", planned},
+	"DELETE /v1/approvals/{task}/signature": {"approval.withdraw", "task/{task}", planned},
+
+	"POST /v1/reviews/{task}": {GlassReviewed, "task/{task}", planned},
+	"POST /v1/jobs/{job}/ask": {"job.ask", "job/{job}", gives},
+	"POST /v1/plan":           {"", "", asks},
 
 	"POST /v1/tasks/{task}/cancel":       {"task.cancel", "task/{task}", stops},
 	"POST /v1/tasks/{task}/pause":        {"task.pause", "task/{task}", stops},

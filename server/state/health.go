@@ -38,7 +38,8 @@ type Health struct {
 	Audit    interface {
 		Words(ctx context.Context) string
 	} // says what is wrong with the audit log
-	Who     func() string // returns the name of this server
+	Reviews func(ctx context.Context) string // says which reviews of broken glass are open
+	Who     func() string                    // returns the name of this server
 	Version string
 }
 
@@ -95,8 +96,10 @@ func (s Health) health(ctx context.Context, in *healthInput) (*healthOutput, err
 		} else if a != nil {
 			wrong = append(wrong, a.Words())
 		}
-		if text := s.Audit.Words(ctx); text != "" {
-			wrong = append(wrong, text)
+		for _, words := range []func(context.Context) string{s.Audit.Words, s.Reviews} {
+			if text := words(ctx); text != "" {
+				wrong = append(wrong, text)
+			}
 		}
 	} else {
 		out.Body = api.Health{Status: "ok"}

@@ -76,6 +76,8 @@ type known struct {
 	why      error // nil: the signatures hold
 	shares   map[int]map[string]string
 	told     bool // people know that it does not hold
+
+	toldGlass bool // people know that the glass was broken for it
 }
 
 // A Doubt is the error of a job that must not run, because its order does not hold.
@@ -111,6 +113,9 @@ func (w *Warden) Check(ctx context.Context, zone string, g jobs.Grant, spec jobs
 	}
 	if ruling.Refused() {
 		return &Doubt{ruling.Why}
+	}
+	if ruling.Broken != "" {
+		w.tellOfGlass(ctx, g.Job, k, ruling.Broken)
 	}
 	return nil
 }
@@ -159,6 +164,29 @@ func (w *Warden) judge(ctx context.Context, zone string, q question) (*known, tr
 	}
 	return k, rules.Policy.Judge(k.standing, why, d), nil
 }
+
+// tellOfGlass tells people once for each task that one person runs it alone. The server has told
+// them; a node tells them in spite of a taken server.
+func (w *Warden) tellOfGlass(ctx context.Context, id jobs.ID, k *known, reason string) {
+	w.mu.Lock()
+	first := !k.toldGlass
+	k.toldGlass = true
+	w.mu.Unlock()
+	if !first {
+		return
+	}
+	who := k.standing.Spec.Operator
+	w.log.Warn("glass was broken: one person runs what more must sign", "job", id, "operator", who,
+		"reason", reason)
+	err := w.orders.Alert(ctx, k.zone, jobs.Alert{Event: "glass-used", Object: string(id),
+		Detail: map[string]any{"operator": who, "note": wording.OneLine(reason, noteMax)}})
+	if err != nil {
+		w.log.Warn("nobody could be told that glass was broken", "job", id, "error", err)
+	}
+}
+
+// noteMax bounds the reason in an event, in bytes.
+const noteMax = 500
 
 // invented returns an error if the queue says of a job what nobody has signed.
 func (k *known) invented(g jobs.Grant, spec jobs.Spec, d trust.Deed) error {
@@ -270,6 +298,7 @@ func (w *Warden) keep(k *known) {
 	w.tasks = slices.DeleteFunc(w.tasks, func(old *known) bool {
 		same := old.zone == k.zone && old.id == k.id
 		k.told = k.told || same && old.told
+		k.toldGlass = k.toldGlass || same && old.toldGlass
 		return same
 	})
 	if len(w.tasks) == tasksMax {
