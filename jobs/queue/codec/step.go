@@ -106,6 +106,7 @@ func ReadGrant(text, host string) (g jobs.Grant, unread, err error) {
 		Attempt: r.int(), Tries: r.int(), Probes: r.int(), Crashes: r.int(), Step: r.int(),
 		Due: r.micros(), Timeout: r.duration(), Bound: r.duration(), LostNode: r.text(),
 		Spent: r.text(), Saved: r.text()}
+	g.Spent, _ = cutProof(g.Spent) // scripts of an earlier server keep both
 	if g.Mode != jobs.ModeLost {
 		g.LostNode = ""
 	}
