@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"muster/api"
 	"muster/cli"
@@ -227,5 +228,69 @@ func TestAPersonSignsTheOwnTask(t *testing.T) {
 		if out, code := o.muster("audit", "ls", "--verb", verb); code != 0 || !strings.Contains(out, entry) {
 			t.Errorf("the audit log has no %s: exit %d: %s", entry, code, out)
 		}
+	}
+}
+
+// A person signs with a key of an agent that asks for each use: without a yes nothing is signed.
+func TestAnAgentAsksBeforeItSigns(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, "  - {people: 1, mode: require}\n")
+	o.master()
+	id := string(o.hold("ann", "confirmed"))
+	answer := o.file("answer") // the exit code of the program that asks
+	asked := o.file("asked")
+	script := fmt.Sprintf("#!/bin/sh\necho \"$1\" >>%s\nexit $(cat %s)\n", asked, answer)
+	o.write("askpass", script)
+	o.write("answer", "1")
+	if err := os.Chmod(o.file("askpass"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "SSH_ASKPASS="+o.file("askpass"), "SSH_ASKPASS_REQUIRE=force", "DISPLAY=:none",
+		"SSH_AUTH_SOCK="+o.file("agent"))
+	agent := exec.Command("ssh-agent", "-D", "-a", o.file("agent"))
+	agent.Env = env
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = agent.Process.Kill()
+		_ = agent.Wait()
+	})
+	add := func() error {
+		cmd := exec.CommandContext(t.Context(), "ssh-add", "-q", "-c", o.file("bob"))
+		cmd.Env = env
+		return cmd.Run()
+	}
+	late, tick := o.late(), time.Tick(20*time.Millisecond)
+	for add() != nil { // until the agent listens
+		select {
+		case <-late:
+			t.Fatal("the agent takes no key")
+		case <-tick:
+		}
+	}
+	// Only the agent has the key from now on.
+	if err := os.Remove(o.file("bob")); err != nil {
+		t.Fatal(err)
+	}
+	approve := func() (string, error) {
+		cmd := exec.CommandContext(t.Context(), o.bin, "approvals", "approve", id, "--yes", "--key", o.file("bob.pub"))
+		cmd.Env = append(env, "MUSTER_URL="+o.url, "MUSTER_TOKEN="+o.tokens["bob"], "HOME="+o.dir)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := approve(); err == nil || !strings.Contains(out, "has not signed") {
+		t.Errorf("the agent was told no: %v: %s", err, out)
+	}
+	o.want("eve", 0, "1 more person must sign", "approvals", "show", id)
+	o.write("answer", "0")
+	if out, err := approve(); err != nil || !strings.Contains(out, "it runs") {
+		t.Errorf("the agent was told yes: %v: %s", err, out)
+	}
+	if got := o.wait(jobs.TaskID(id)); got.Outcomes[jobs.Succeeded] != 3 {
+		t.Errorf("the task that was confirmed: %+v", got.Outcomes)
+	}
+	if text, err := os.ReadFile(asked); err != nil || strings.Count(string(text), "Allow use of key") != 2 {
+		t.Errorf("the agent asked: %s, %v", text, err)
 	}
 }
