@@ -1,6 +1,10 @@
 package api
 
-import "muster/jobs"
+import (
+	"encoding/json"
+
+	"muster/jobs"
+)
 
 // HeaderOrder is the header with the hash of the signed order in the answer to a new submit.
 const HeaderOrder = "Muster-Order"
@@ -35,10 +39,19 @@ type HeldDetail struct {
 	NotBefore  jobs.Time      `json:"not_before"`
 	NotAfter   jobs.Time      `json:"not_after"`
 	Zones      []HeldZone     `json:"zones"`
-	Customers  []HeldCustomer `json:"customers"` // the hosts, by customer
-	Order      []byte         `json:"order"`     // its bytes, in base64
+	Customers  []HeldCustomer `json:"customers"`      // the hosts, by customer
+	Order      []byte         `json:"order"`          // its bytes, in base64
+	Last       *HeldLast      `json:"last,omitempty"` // the last run of its runbook; nil: none is known
 	// Missing is the number of people who must still sign; null on a server that has no folder trust.
 	Missing *int `json:"missing"`
+}
+
+// HeldLast is the last run of a runbook before a held task.
+type HeldLast struct {
+	Task jobs.TaskID     `json:"task"`
+	At   jobs.Time       `json:"at"`             // when it was submitted
+	Hash string          `json:"hash"`           // of the text of the runbook then
+	Plan json.RawMessage `json:"plan,omitempty"` // its frozen steps; empty: nobody keeps them any more
 }
 
 // HeldZone is the part of a held task in a zone.

@@ -57,6 +57,21 @@ func (s *Store) Open(ctx context.Context, most int) ([]jobs.TaskID, error) {
 	return out, err
 }
 
+// LastRun returns the newest task with a runbook that began, but for one task. The error wraps
+// ErrNotFound if there is none.
+func LastRun(ctx context.Context, s *Store, runbook string, but jobs.TaskID) (jobs.TaskInfo,
+	error) {
+	list, err := s.tasks(ctx, "where runbook = $1 and id <> $2 and started > 0 "+
+		"order by submitted desc limit 1", runbook, string(but))
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("runbook %s: %w", runbook, ErrNotFound)
+	}
+	if err != nil {
+		return jobs.TaskInfo{}, err
+	}
+	return list[0], nil
+}
+
 func (s *Store) tasks(ctx context.Context, rest string, args ...any) ([]jobs.TaskInfo, error) {
 	var out []jobs.TaskInfo
 	err := s.rows(ctx, "task", "select "+strings.Join(taskColumns, ", ")+" from tasks "+rest, args,

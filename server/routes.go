@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/hashicorp/go-hclog"
 
+	"muster/history"
 	"muster/jobs"
 	"muster/server/approvals"
 	"muster/server/auditlog"
@@ -165,7 +167,13 @@ func (s *Server) register(api huma.API) {
 // approvals returns the resource of tasks that wait for signatures.
 func (s *Server) approvals() approvals.Routes {
 	q := s.queue.Submit
-	return approvals.Routes{Holds: q.Submits, Orders: q.Signed, Tasks: s.queue.Read.Tasks,
+	last := approvals.Lasts{Spec: s.queue.Read.Tasks.Spec}
+	if s.history != nil {
+		last.Run = func(ctx context.Context, runbook string, but jobs.TaskID) (jobs.TaskInfo, error) {
+			return history.LastRun(ctx, s.history, runbook, but)
+		}
+	}
+	return approvals.Routes{Last: last, Holds: q.Submits, Orders: q.Signed, Tasks: s.queue.Read.Tasks,
 		Cancels: q.Cancels, Stock: s.stock, Trust: s.site.trust, Seen: s.site.tasks.Seen,
 		MayBegin: s.mayBegin, Audit: s.audit.Scribe, Log: s.log, Now: s.clock,
 		Glass: approvals.Glass{Alerts: s.queue.Conn, Count: s.meters.GlassBroken}}

@@ -84,11 +84,13 @@ func (p plan) text() string {
 	pairs := [][2]string{{"task", cli.Cell(string(p.order.Task))},
 		{"runbook", cli.Cell(p.frozen.Runbook) + ", sha256 " + cli.Cell(p.frozen.Hash)}}
 	pairs = append(pairs, arguments(p.frozen.Values)...)
+	last, changes := p.lastRun()
 	var steps []string
 	for _, step := range p.frozen.Steps {
 		steps = append(steps, step.Name)
 	}
 	pairs = append(pairs, [2]string{"steps", cli.Cell(strings.Join(steps, ", "))},
+		[2]string{"last run", last},
 		[2]string{"ordered by", cli.Cell(p.spec.Operator)}, [2]string{"on", cli.Cell(p.spec.On)},
 		[2]string{"hosts", fmt.Sprintf("%d: %s", len(p.hosts), cli.Cell(fleet.Fold(p.hosts)))})
 	for _, c := range p.said.Customers {
@@ -104,7 +106,11 @@ func (p plan) text() string {
 		[2]string{"signed by", cli.OrDash(cli.Cell(strings.Join(p.said.Signed, ", "))) +
 			missingWords(p.said.Missing)},
 		[2]string{"waits until", cli.Moment(p.said.Until)})
-	return cli.Details(pairs...)
+	text := cli.Details(pairs...)
+	if changes != "" {
+		text += "\nsteps since the last run (-: then, +: now)\n" + changes
+	}
+	return text
 }
 
 // begins says when jobs may begin.

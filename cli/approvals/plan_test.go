@@ -114,3 +114,31 @@ func TestTheFirstUsualKeySigns(t *testing.T) {
 		t.Errorf("a key that is not there: %v", err)
 	}
 }
+
+// The plan says how the runbook differs from its last run.
+func TestAPlanIsComparedWithTheLastRun(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		name  string
+		last  *api.HeldLast
+		words []string
+	}{
+		{"the same", &api.HeldLast{Task: "0000000009", Hash: "abc"}, []string{"task 0000000009", "the same runbook"}},
+		{"forgotten", &api.HeldLast{Task: "0000000009", Hash: "xyz"}, []string{"another text", "kept no more"}},
+		{"other steps", &api.HeldLast{Task: "0000000009", Hash: "xyz", Plan: []byte(`[{"name":"peek\u001b[2J"}]`)},
+			[]string{"another text", "steps since the last run", "look", "peek"}},
+	} {
+		p, err := planOf(plannedAs(t, "exec", func(d *api.HeldDetail) { d.Last = x.last }), "0000000001")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, words := range x.words {
+			if !strings.Contains(p.text(), words) {
+				t.Errorf("%s: no %q in %s", x.name, words, p.text())
+			}
+		}
+		if strings.Contains(p.text(), "\x1b") {
+			t.Errorf("%s: a step controls the terminal: %q", x.name, p.text())
+		}
+	}
+}

@@ -290,6 +290,9 @@ func TestAnAgentAsksBeforeItSigns(t *testing.T) {
 	if got := o.wait(jobs.TaskID(id)); got.Outcomes[jobs.Succeeded] != 3 {
 		t.Errorf("the task that was confirmed: %+v", got.Outcomes)
 	}
+	o.awaitPast(jobs.TaskID(id), 3)
+	next := string(o.hold("ann", "next"))
+	o.want("cem", 0, "task "+id+" of ", "approvals", "show", next)
 	if text, err := os.ReadFile(asked); err != nil || strings.Count(string(text), "Allow use of key") != 2 {
 		t.Errorf("the agent asked: %s, %v", text, err)
 	}

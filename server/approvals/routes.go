@@ -83,6 +83,7 @@ type Routes struct {
 	MayBegin func(context.Context) error // refuses work that could not be done as was agreed
 	Audit    *scribe.Scribe              // nil: none
 	Glass    Glass
+	Last     Lasts
 	Log      hclog.Logger
 	Now      func() time.Time
 }
@@ -142,7 +143,11 @@ func (s Routes) show(ctx context.Context, in *showInput) (*showOutput, error) {
 	if err := s.readHosts(ctx, h); err != nil {
 		return nil, err
 	}
-	return &showOutput{s.detailed(h)}, nil
+	d := s.detailed(h)
+	if d.Last, err = s.last(ctx, h); err != nil {
+		return nil, web.Problem(err)
+	}
+	return &showOutput{d}, nil
 }
 
 // approve answers POST /v1/approvals/{task}.
