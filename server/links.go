@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"muster/api"
 	"muster/fleet"
-	"muster/history"
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -55,12 +53,7 @@ func (l links) Hopeless(err error) bool {
 // newWaves gives the duty to open waves what it works with.
 func newWaves(s *Server, chains *duties.Chains) *duties.Waves {
 	q := s.queue
-	proofs := duties.Proving{Endings: q.Read.Endings, Trust: s.site.trust}
-	if s.history != nil {
-		proofs.Past = func(ctx context.Context, id jobs.TaskID) (map[string]api.Proof, error) {
-			return history.Proofs(ctx, s.history, id)
-		}
-	}
+	proofs := duties.Proving{Endings: q.Read.Endings, Trust: s.site.trust, Past: s.history}
 	return &duties.Waves{Tasks: q.Read.Tasks, Specs: s.intake.specs,
 		Jobs: q.Read.Jobs, Rollouts: q.Orders.Rollouts,
 		Openings: q.Orders.Waves, Cancels: q.Submit.Cancels, Checks: checks{s.intake}, Chains: chains,

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/hashicorp/go-hclog"
 
-	"muster/history"
 	"muster/jobs"
 	"muster/server/approvals"
 	"muster/server/auditlog"
@@ -167,13 +165,8 @@ func (s *Server) register(api huma.API) {
 // approvals returns the resource of tasks that wait for signatures.
 func (s *Server) approvals() approvals.Routes {
 	q := s.queue.Submit
-	last := approvals.Lasts{Spec: s.queue.Read.Tasks.Spec}
-	if s.history != nil {
-		last.Run = func(ctx context.Context, runbook string, but jobs.TaskID) (jobs.TaskInfo, error) {
-			return history.LastRun(ctx, s.history, runbook, but)
-		}
-	}
-	return approvals.Routes{Last: last, Holds: q.Submits, Orders: q.Signed, Tasks: s.queue.Read.Tasks,
+	return approvals.Routes{Last: approvals.NewLasts(s.history, s.queue.Read.Tasks.Spec),
+		Holds: q.Submits, Orders: q.Signed, Tasks: s.queue.Read.Tasks,
 		Cancels: q.Cancels, Stock: s.stock, Trust: s.site.trust, Seen: s.site.tasks.Seen,
 		MayBegin: s.mayBegin, Audit: s.audit.Scribe, Log: s.log, Now: s.clock,
 		Glass: approvals.Glass{Alerts: s.queue.Conn, Count: s.meters.GlassBroken}}
@@ -181,11 +174,8 @@ func (s *Server) approvals() approvals.Routes {
 
 // reviews returns the resource of broken glass that somebody else must look at.
 func (s *Server) reviews() reviews.Routes {
-	r := reviews.Routes{Audit: s.audit.Scribe, Trust: s.site.trust, Log: s.log}
-	if s.audit.Ledger != nil {
-		r.Entries = s.audit.Ledger
-	}
-	return r
+	return reviews.Routes{Entries: s.audit.Ledger, Audit: s.audit.Scribe, Trust: s.site.trust,
+		Log: s.log}
 }
 
 // browserURL returns what begins the URLs of this server for browsers.

@@ -20,6 +20,18 @@ type Lasts struct {
 	Spec func(ctx context.Context, id jobs.TaskID) (jobs.Spec, error)
 }
 
+// NewLasts finds last runs in a history; nil: there is none.
+func NewLasts(s *history.Store,
+	spec func(ctx context.Context, id jobs.TaskID) (jobs.Spec, error)) Lasts {
+	if s == nil {
+		return Lasts{Spec: spec}
+	}
+	return Lasts{Spec: spec,
+		Run: func(ctx context.Context, runbook string, but jobs.TaskID) (jobs.TaskInfo, error) {
+			return history.LastRun(ctx, s, runbook, but)
+		}}
+}
+
 // last returns the last run of the runbook of a held task; nil: none is known, or the caller does
 // not see it.
 func (s Routes) last(ctx context.Context, h *held) (*api.HeldLast, error) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"muster/api"
+	"muster/history"
 	"muster/jobs"
 	"muster/jobs/queue/read"
 	"muster/trust"
@@ -15,8 +16,7 @@ import (
 type Proving struct {
 	Endings Endings
 	Trust   func() (*trust.Rules, error) // nil: nobody is asked for proofs
-	// Past returns what history knows of the ends of a task, by host; nil: there is no history.
-	Past func(ctx context.Context, id jobs.TaskID) (map[string]api.Proof, error)
+	Past    *history.Store               // nil: there is no history
 }
 
 // Endings reads how jobs of one task ended in a zone.
@@ -61,7 +61,7 @@ func (p Proving) doubtful(ctx context.Context, t jobs.TaskInfo, hosts []string) 
 		return doubtful, nil
 	}
 	// Redis gets ends that it had forgotten back from history, without their proofs.
-	past, err := p.Past(ctx, t.Task)
+	past, err := history.Proofs(ctx, p.Past, t.Task)
 	if err != nil {
 		return nil, err
 	}

@@ -11,17 +11,12 @@ import (
 	"muster/server/scribe"
 )
 
-// Log reads the audit log, the newest entry first.
-type Log interface {
-	Page(ctx context.Context, f ledger.Filter) ([]ledger.Row, error)
-}
-
 // pageMax bounds the entries that are read at once.
 const pageMax = 500
 
 // all returns all entries about broken glass, the newest first. In the life of a house there are
 // few.
-func all(ctx context.Context, l Log) (list []ledger.Row, err error) {
+func all(ctx context.Context, l *ledger.Ledger) (list []ledger.Row, err error) {
 	f := ledger.Filter{Verb: scribe.GlassAny, EntriesMax: pageMax}
 	for {
 		page, err := l.Page(ctx, f)

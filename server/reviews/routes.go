@@ -11,6 +11,7 @@ import (
 
 	"muster/api"
 	"muster/audit"
+	"muster/history/ledger"
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/server/scribe"
@@ -35,7 +36,7 @@ type (
 
 // Routes lists reviews, and closes them.
 type Routes struct {
-	Entries Log                          // nil: there is no audit log
+	Entries *ledger.Ledger               // nil: there is no audit log
 	Audit   *scribe.Scribe               // nil: none
 	Trust   func() (*trust.Rules, error) // which names are of one person; nil: nobody has said so
 	Log     hclog.Logger
