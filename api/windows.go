@@ -95,6 +95,15 @@ type WindowList struct {
 	// Timetable is the whole timetable as it was written, for programs that compute with it. It is
 	// empty, and Version is 0, for callers who do not see all hosts.
 	Timetable windows.Timetable `json:"timetable"`
+	Hash      string            `json:"hash"`            // of the whole timetable
+	Doubt     string            `json:"doubt,omitempty"` // why it is not believed; empty: it is
+}
+
+// AdoptRequest is the body of POST /v1/windows/adopt.
+type AdoptRequest struct {
+	OrderRequest
+	Hash    string `json:"hash,omitempty"`    // of the timetable that was shown; another one is refused
+	Discard bool   `json:"discard,omitempty"` // sign an empty timetable in its place
 }
 
 // OccurrenceList is the answer of GET /v1/windows/{window}/next and of

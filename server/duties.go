@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/fleet"
+	"muster/jobs"
 	"muster/jobs/queue/hub"
 	"muster/server/anchor"
 	"muster/server/duties"
@@ -26,7 +27,7 @@ const auditEvery = 5 * time.Second
 
 // duties does the work of a server that nobody has asked for until ctx is done.
 // Every server follows the inventory; one of them has each of the other duties.
-func (s *Server) duties(ctx context.Context) {
+func (s *Server) duties(ctx context.Context, times *duties.Times) {
 	elected := []election.Duty{
 		{Name: duties.TendDuty, Work: func(ctx context.Context, _ *election.Term) error {
 			return s.tend.Run(ctx)
@@ -73,6 +74,9 @@ func (s *Server) duties(ctx context.Context) {
 			return err
 		})
 	})
+	all.Go(func() {
+		duties.Repeat(ctx, s.log, "the timetable in force", duties.TimesEvery, times.RunOnce)
+	})
 	if s.audit.Scribe != nil {
 		all.Go(func() { duties.Repeat(ctx, s.log, "audit log", auditEvery, s.audit.Scribe.Tend) })
 	}
@@ -88,6 +92,21 @@ func (s *Server) duties(ctx context.Context) {
 		})
 	})
 	all.Wait()
+}
+
+// newTimes gives the duty to vouch for the timetable what it works with.
+func newTimes(s *Server) *duties.Times {
+	d := &duties.Times{}
+	if signing := s.queue.Hub.Times.Signing; signing != nil {
+		d.Timetable = signing
+	}
+	if s.history != nil {
+		d.Kept = func(ctx context.Context) (int64, error) {
+			kept, err := s.history.Agreed(ctx)
+			return kept[jobs.AgreedWindows].Mark, err
+		}
+	}
+	return d
 }
 
 // newTend gives the duty to care for the queue what it works with.

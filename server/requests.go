@@ -37,6 +37,9 @@ func newRequests(s *Server, d Deps) requests {
 	}
 	r.specs = intake.ProvenSpecs{Specs: q.Read.Tasks, Orders: q.Submit.Signed, Signer: d.ServerKeys,
 		Now: now}
+	if signing := q.Hub.Times.Signing; signing != nil {
+		r.entry.Times = signing.Since
+	}
 	if d.Audit.Scribe != nil {
 		r.entry.Audit = d.Audit.Scribe
 	}

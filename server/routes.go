@@ -156,7 +156,8 @@ func (s *Server) register(api huma.API) {
 		whoRoutes{},
 		s.health(),
 		state.Scraper{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
-			Trouble: &s.trouble, Streams: s.streams, Meters: s.meters, Audit: s.watch()},
+			Trouble: &s.trouble, Streams: s.streams, Meters: s.meters, Times: s.calendar,
+			Audit: s.watch()},
 	} {
 		one.Routes(api)
 	}

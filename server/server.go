@@ -233,13 +233,16 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		return errors.Join(err, closeAll(list))
 	}
+	// Nodes wait for this word of a server. The duty repeats it, and tells people of errors.
+	times := newTimes(s)
+	_ = times.RunOnce(ctx)
 	s.announce(ctx, list)
 
 	var working sync.WaitGroup
 	defer working.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	working.Go(func() { s.duties(ctx) })
+	working.Go(func() { s.duties(ctx, times) })
 	working.Go(func() { s.stock.Follow(ctx) })
 
 	return errors.Join(s.serve(ctx, list), s.lastEntries())

@@ -109,6 +109,13 @@ type Timetables struct {
 	Texts    calendar.Times
 	Excerpts duties.Excerpts
 	Zones    state.Zoning
+	Signing  Signing // nil: the timetable is not signed
+}
+
+// Signing says for nodes which timetable is in force.
+type Signing interface {
+	Restate(ctx context.Context, may func(version int64) error) error
+	Since() time.Time
 }
 
 // Care are the handles that keep the queue in order.

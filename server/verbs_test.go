@@ -102,6 +102,7 @@ POST /v1/approvals/{approval}/withdraw
 POST /v1/reviews/{task}`,
 	"author": `DELETE /v1/blobs/{sum}`,
 	"admin": `PUT /v1/windows
+POST /v1/windows/adopt
 POST /v1/zones/{zone}/fsck
 POST /v1/agreed/restore
 POST /v1/agreed/forsake

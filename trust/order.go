@@ -53,6 +53,9 @@ type Order struct {
 	// BreakGlass is the reason why the one who ordered runs it without the other people whom the
 	// policy wants; empty: that is not so.
 	BreakGlass string `json:"break_glass,omitempty"`
+	// Times is the time since which the timetable has been in force that the server knew; zero: none.
+	// A node that has seen the order believes no earlier timetable.
+	Times time.Time `json:"times,omitzero"`
 }
 
 // A Zone is the part of an order for the hosts of one zone.

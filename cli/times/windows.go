@@ -41,7 +41,7 @@ nodes. docs/WINDOWS.md describes the files.`,
 	c.AddCommand(newWindowsApply(), newWindowsList(), newWindowsShow(), newWindowsNext(),
 		newWindowsExplain(), newWindowsCalendar(), newWindowsExport(), newWindowsApprove(),
 		newWindowsWithdraw(),
-		newWindowsFreeze(), newWindowsUnfreeze())
+		newWindowsFreeze(), newWindowsUnfreeze(), newWindowsAdopt())
 	return c
 }
 
@@ -195,35 +195,43 @@ func newWindowsList() *cobra.Command {
 			return s.WriteJSON(l)
 		}
 		watch.Banner(ctx, s)
-		if len(l.Windows)+len(l.Freezes) == 0 {
+		if l.Doubt != "" {
+			s.Say("nobody vouches for this timetable: %s", cli.Cell(l.Doubt))
+		}
+		if len(l.Windows)+len(l.Freezes)+len(l.Approvals) == 0 {
 			s.Say("nothing is agreed: write windows and `muster windows apply` them")
 			return nil
 		}
-		g := cli.NewGrid("WINDOW", "FOR", "BEGINS", "ENDS", "ZONE", "NEXT", "APPROVED")
-		for _, w := range l.Windows {
-			g.Add(cli.Cell(w.Name), cli.Cell(w.For), cli.Fit(cli.Cell(strings.Join(w.Starts, ", ")), 56),
-				windowEnd(w),
-				cli.Cell(w.Zone), nextStart(w.Next), approvedWords(s.Screen, w.Next))
-		}
-		f := cli.NewGrid("FREEZE", "FOR", "FROM", "UNTIL", "NOW", "WHY")
-		for _, one := range l.Freezes {
-			now := "-"
-			switch {
-			case one.Active:
-				now = s.Colours.Paint(cli.Yellow, "frozen")
-			case one.Over:
-				now = "over"
-			}
-			f.Add(cli.Cell(one.Name), cli.Cell(one.For), cli.Moment(one.From), cli.Moment(one.Until), now,
-				cli.OrDash(cli.Fit(cli.Cell(one.Reason), watch.LineColumns)))
-		}
-		a := cli.NewGrid("APPROVAL", "WINDOW", "BY", "FOR", "COVERS", "REFERENCE")
-		for _, one := range l.Approvals {
-			a.Add(cli.Cell(one.ID), cli.Cell(one.Window), cli.Cell(one.By), cli.OrDash(cli.Cell(one.For)),
-				coversWords(s.Screen, one, l.Void), cli.OrDash(cli.Fit(cli.Cell(one.Ref), 30)))
-		}
-		return s.Write(grids(s.Screen, g, f, a))
+		return s.Write(listText(s.Screen, l))
 	})
+}
+
+// listText shows windows, freezes and approvals.
+func listText(s *cli.Screen, l api.WindowList) string {
+	g := cli.NewGrid("WINDOW", "FOR", "BEGINS", "ENDS", "ZONE", "NEXT", "APPROVED")
+	for _, w := range l.Windows {
+		g.Add(cli.Cell(w.Name), cli.Cell(w.For), cli.Fit(cli.Cell(strings.Join(w.Starts, ", ")), 56),
+			windowEnd(w),
+			cli.Cell(w.Zone), nextStart(w.Next), approvedWords(s, w.Next))
+	}
+	f := cli.NewGrid("FREEZE", "FOR", "FROM", "UNTIL", "NOW", "WHY")
+	for _, one := range l.Freezes {
+		now := "-"
+		switch {
+		case one.Active:
+			now = s.Colours.Paint(cli.Yellow, "frozen")
+		case one.Over:
+			now = "over"
+		}
+		f.Add(cli.Cell(one.Name), cli.Cell(one.For), cli.Moment(one.From), cli.Moment(one.Until), now,
+			cli.OrDash(cli.Fit(cli.Cell(one.Reason), watch.LineColumns)))
+	}
+	a := cli.NewGrid("APPROVAL", "WINDOW", "BY", "FOR", "COVERS", "REFERENCE")
+	for _, one := range l.Approvals {
+		a.Add(cli.Cell(one.ID), cli.Cell(one.Window), cli.Cell(one.By), cli.OrDash(cli.Cell(one.For)),
+			coversWords(s, one, l.Void), cli.OrDash(cli.Fit(cli.Cell(one.Ref), 30)))
+	}
+	return grids(s, g, f, a)
 }
 
 // grids renders the grids that have rows, with a blank line between two.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"muster/internal/serverkey"
 	"muster/jobs/queue"
 	"muster/jobs/queue/blobs"
@@ -11,6 +13,7 @@ import (
 	"muster/jobs/queue/submit"
 	"muster/jobs/queue/work"
 	"muster/server"
+	"muster/trust"
 )
 
 // stores returns the handles of the queue that a server needs. keys reads the key of servers, which
@@ -64,12 +67,13 @@ func (v voucher) Vouched(name, kept string) (string, error) {
 
 // hubStores returns the handles of the hub that no other handle needs.
 func hubStores(c *queue.Conn, keys func() (serverkey.Keys, error)) server.Hub {
-	timetable, chains, schedules := hub.NewTimetable(c),
+	timetable, chains, schedules := hub.NewTimetable(c).SignedBy(trust.NewNotary(keys, time.Now)),
 		hub.NewChains(c).VouchedBy(voucher{keys, serverkey.Chains}),
 		hub.NewSchedules(c).VouchedBy(voucher{keys, serverkey.Schedules})
 	return server.Hub{Duties: hub.NewLeaders(c), Facts: hub.NewFacts(c), Drains: hub.NewDrains(c),
-		Times: server.Timetables{Texts: timetable, Excerpts: timetable, Zones: timetable},
-		Moves: timetable, Estimates: hub.NewEstimates(c), Agreed: hub.NewAgreed(c),
+		Times: server.Timetables{Texts: timetable, Excerpts: timetable, Zones: timetable,
+			Signing: timetable},
+		Moves: timetable, Estimates: hub.NewEstimates(c), Agreed: hub.NewAgreed(c).With(timetable),
 		Chains: chains, ChainDuty: chains, Schedules: schedules,
 		Ticks:  schedules,
 		Proofs: server.Proofs{Tokens: hub.NewTokens(c), Sessions: hub.NewSessions(c)}}

@@ -25,8 +25,10 @@ import (
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/work"
 	"muster/worker"
+	"muster/worker/agreed"
 	"muster/worker/attempt"
 	"muster/worker/cache"
+	"muster/worker/memory"
 	"muster/worker/secrets"
 	"muster/worker/warden"
 )
@@ -86,10 +88,10 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	}
 	sources := secrets.New(h.Node, settings.SourcesOf(cfg.References), cfg.Credentials)
 	defer giveBack(ctx, sources)
-	decides, proves := trusted(cfg.TrustDir, q, log)
+	decides, proves, times := trusted(cfg, h.Zone, q, log)
 	held := doors{work.NewWork(q).Proven(proves), care.NewFair(q)}
 	w, err := worker.New(cfg.Worker, worker.Doors{Queue: held, Clock: proc.Boot, Log: log,
-		Times: agreements{hub.NewTimetable(q), hub.NewEstimates(q), q},
+		Times: times,
 		Steps: attempt.Doors{Queue: held, Kin: work.NewKin(q), Committed: held.Committed,
 			Answer: held.AnswerAsk, Dial: attempt.SSH(client),
 			Blobs:  cache.New(cfg.Cache, blobs.NewStore(q)).Open,
@@ -125,15 +127,19 @@ type agreements struct {
 	*queue.Conn
 }
 
-// trusted returns what decides by whose word jobs run, and what proves the words of this node; nil:
-// the node believes Redis, and proves nothing.
-func trusted(dir string, q *queue.Conn, log hclog.Logger) (attempt.Trust, work.Prover) {
-	rules := settings.TrustRules(dir)
+// trusted returns what decides by whose word jobs run, what proves the words of this node, and the
+// timetable that it believes; nil: the node believes Redis, and proves nothing.
+func trusted(cfg settings.Child, zone string, q *queue.Conn, log hclog.Logger) (attempt.Trust,
+	work.Prover, agreed.Times) {
+	timetable := hub.NewTimetable(q)
+	plain := agreements{timetable, hub.NewEstimates(q), q}
+	rules := settings.TrustRules(cfg.TrustDir)
 	if rules == nil {
-		return nil, nil
+		return nil, nil, plain
 	}
 	w := warden.New(work.NewSigned(q), rules, time.Now, log)
-	return w, w.Prove
+	return w, w.Prove, w.Times(plain, timetable, warden.TimesOptions{Zone: zone, Age: cfg.TimesAge,
+		Memory: memory.NewTimes(cfg.NodeDir)})
 }
 
 // giveBackTime is the time in which a child that ends gives back the token of Vault.

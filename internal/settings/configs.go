@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"muster/fleet/remote"
 	"muster/history"
@@ -44,6 +45,10 @@ type Child struct {
 
 	// TrustDir is the folder that says whom the node trusts; empty: it believes Redis.
 	TrustDir string `json:"trust_dir,omitempty"`
+	// TimesAge is the longest time since a server said that the timetable is in force; NodeDir is
+	// the folder of the node.
+	TimesAge time.Duration `json:"times_age"`
+	NodeDir  string        `json:"node_dir"`
 }
 
 // ParseChild reads what ForChild wrote.
@@ -62,6 +67,7 @@ func (s Settings) ForChild(as keys.Role) (json.RawMessage, error) {
 		Cache: cache.Config{Dir: filepath.Join(s.Node.Dir, "blobs"), Max: int64(s.Blobs.Cache)}}
 	c.SecretsKey, c.TrustDir = s.Keys.Secrets.Key, s.Keys.Trust.Dir
 	c.References, c.Credentials = s.Keys.Secrets.References, s.Keys.Secrets.Credentials
+	c.TimesAge, c.NodeDir = s.Keys.Trust.TimesAge, s.Node.Dir
 	c.SSH.DoorDir = s.Node.Dir
 	c.Redis.Pool = 5 // the clerk's call, beside it checkpoints, stops, speeches and a reordering
 	return json.Marshal(c)

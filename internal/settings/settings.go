@@ -21,6 +21,7 @@ import (
 	"muster/master"
 	"muster/server"
 	"muster/worker"
+	"muster/worker/warden"
 )
 
 // Settings is the whole configuration. The names in the file are those of the
@@ -311,7 +312,8 @@ func serverDefaults(m local.Machine) map[string]any {
 
 // keyDefaults returns the defaults of Keyrings.
 func keyDefaults() map[string]any {
-	return map[string]any{"secrets.key": "", "secrets.references": "", "trust.dir": ""}
+	return map[string]any{"secrets.key": "", "secrets.references": "", "trust.dir": "",
+		"trust.times_age": warden.DefaultAge}
 }
 
 // pastDefaults returns the defaults of Past.

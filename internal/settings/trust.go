@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"muster/fleet"
 	"muster/internal/local"
@@ -16,6 +17,9 @@ import (
 // Trust says by whose word a node acts.
 type Trust struct {
 	Dir string `mapstructure:"dir"` // a folder with the files below; empty: Redis is believed
+
+	// TimesAge is the longest time since a server said that the timetable is in force.
+	TimesAge time.Duration `mapstructure:"times_age"`
 }
 
 // The files of the folder.
@@ -79,16 +83,24 @@ func TrustRules(dir string) func() (*trust.Rules, error) {
 // there: whoever removes the file must not have a node believe Redis.
 func usualTrust(m local.Machine) string { return present(m.TrustDir()) }
 
+// The bounds of trust.times_age.
+const timesAgeMin, timesAgeMax = 3 * time.Minute, 24 * time.Hour
+
 // validate reads the files once: what is wrong with them is better known at the start.
 func (t Trust) validate() error {
+	var age error
+	if t.TimesAge < timesAgeMin || t.TimesAge > timesAgeMax {
+		age = fmt.Errorf("trust.times_age = %s: want %s to %s: servers say each minute that the "+
+			"timetable is in force", t.TimesAge, timesAgeMin, timesAgeMax)
+	}
 	rules := TrustRules(t.Dir)
 	if rules == nil {
-		return nil
+		return age
 	}
 	_, err := rules()
 	if err != nil {
 		err = fmt.Errorf("%w\n%s must have %s, %s and %s, as the other nodes have them: copy what is "+
 			"missing from one of those", err, t.Dir, TrustPolicy, TrustSigners, TrustNodeKey)
 	}
-	return err
+	return errors.Join(age, err)
 }

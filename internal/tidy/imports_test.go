@@ -103,6 +103,7 @@ var floors = map[string]int{
 	"worker/agreed":              3,
 	"worker/attempt":             4,
 	"worker/cache":               2,
+	"worker/memory":              2,
 	"worker/kinds":               3,
 	"worker/said":                2,
 	"worker/verdict":             2,

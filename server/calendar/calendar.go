@@ -18,10 +18,10 @@ import (
 	"muster/windows"
 )
 
-// Times is the timetable as the hub keeps it. SetTimetable wraps queue.ErrChanged if somebody else
-// was faster.
+// Times is the timetable as the hub keeps it. Proven also returns why it is not believed.
+// SetTimetable wraps queue.ErrChanged if somebody else was faster.
 type Times interface {
-	Timetable(ctx context.Context) (windows.Timetable, error)
+	Proven(ctx context.Context) (t windows.Timetable, doubt, err error)
 	TimetableMark(ctx context.Context) (string, error)
 	SetTimetable(ctx context.Context, t windows.Timetable, e jobs.Alert) (int64, error)
 }
@@ -36,6 +36,8 @@ type Calendar struct {
 	mu    sync.Mutex
 	table windows.Timetable // that was read last
 	last  *windows.Book     // its book; nil: none was read yet
+	doubt error             // why it is not believed; nil: it is
+	read  time.Time
 }
 
 // ErrUnread says that the hub has a timetable whose texts cannot be read.
@@ -66,13 +68,14 @@ func (c *Calendar) Kept(ctx context.Context) (windows.Timetable, *windows.Book, 
 	if err != nil {
 		return windows.Timetable{}, nil, web.Problem(err)
 	}
-	if c.last != nil && c.table.Mark == mark {
+	if c.last != nil && c.table.Mark == mark && (c.doubt == nil || c.Now().Sub(c.read) < doubtKept) {
 		return c.table, c.last, nil
 	}
-	table, err := c.Times.Timetable(ctx)
+	table, doubt, err := c.Times.Proven(ctx)
 	if err != nil {
 		return table, nil, web.Problem(err)
 	}
+	c.doubt, c.read = doubt, c.Now()
 	book, err := table.Book()
 	if err != nil {
 		// It was read before it was kept: another version of muster reads otherwise.
@@ -80,6 +83,26 @@ func (c *Calendar) Kept(ctx context.Context) (windows.Timetable, *windows.Book, 
 	}
 	c.table, c.last = table, book
 	return table, book, nil
+}
+
+// doubtKept is the time for which a timetable that is not believed is kept: a server may sign it.
+const doubtKept = 5 * time.Second
+
+// Doubt reads the timetable, and returns why it is not believed; nil: it is, or it cannot be read.
+func (c *Calendar) Doubt(ctx context.Context) error {
+	if _, _, err := c.Kept(ctx); err != nil && !errors.Is(err, ErrUnread) {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.doubt
+}
+
+// forget has the next reader read the timetable anew.
+func (c *Calendar) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = nil
 }
 
 // agreeTries bounds the tries at a change that somebody else overtakes.
@@ -99,6 +122,9 @@ func (c *Calendar) agree(ctx context.Context, how manner,
 	for try := 1; ; try++ {
 		table, book, unread, err := c.ground(ctx, how)
 		if err != nil {
+			return api.WindowsChanged{}, err
+		}
+		if err := c.proven(ctx, how); err != nil {
 			return api.WindowsChanged{}, err
 		}
 		next, event, err := change(table, book)

@@ -62,6 +62,8 @@ func (s Windows) Routes(api huma.API) {
 	apply := web.Operation(http.MethodPut, "/v1/windows", "Say when work may be done")
 	apply.MaxBodyBytes = web.SubmitMax
 	huma.Register(api, apply, web.WhileAgreed(s.Whole, s.applyWindows))
+	huma.Register(api, web.Post("/v1/windows/adopt", "Sign the timetable that Redis has"),
+		web.WhileAgreed(s.Whole, s.adopt))
 	huma.Register(api, web.Get("/v1/windows", "Show windows, freezes and approvals"), s.windows)
 	huma.Register(api, web.Get("/v1/windows/{window}/next", "List the next occurrences of a window"),
 		s.windowNext)
@@ -121,7 +123,10 @@ func (s Windows) windows(ctx context.Context, _ *web.Nothing) (*windowListOutput
 	}
 	out := api.WindowList{Version: table.Version, Windows: []api.WindowInfo{},
 		Freezes:   []api.FreezeInfo{},
-		Approvals: table.Approvals, Void: []string{}, Timetable: table}
+		Approvals: table.Approvals, Void: []string{}, Timetable: table, Hash: hashOf(table)}
+	if doubt := s.Calendar.Doubt(ctx); doubt != nil {
+		out.Doubt = doubt.Error()
+	}
 	for _, w := range book.Agreed().Windows {
 		if see.of(w.For, w.Owner()) {
 			out.Windows = append(out.Windows, windowInfo(s.Now(), book, w))

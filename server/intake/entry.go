@@ -56,11 +56,19 @@ type Entry struct {
 	Log      hclog.Logger
 	Now      func() time.Time
 	Chance   func() uint16
+	Times    func() time.Time // since when the timetable has been in force; nil: it is not signed
 
 	// Audit writes the entry of a task before the task is put; nil: nobody does.
 	Audit interface {
 		Ordered(ctx context.Context, o scribe.Order) (end func(result string), err error)
 	}
+}
+
+func (e *Entry) times() time.Time {
+	if e.Times == nil {
+		return time.Time{}
+	}
+	return e.Times()
 }
 
 // Put gives a draft an id, if it has none, and hands it to the queue. It wraps queue.ErrRetried if
@@ -121,7 +129,7 @@ func (e *Entry) PutOnce(ctx context.Context, p *draft.Draft) error {
 	if err := e.noteOverride(ctx, p); err != nil {
 		return err
 	}
-	hash, err := e.Signer.sign(p, e.Records, e.Now())
+	hash, err := e.Signer.sign(p, moment{e.Records, e.Now(), e.times()})
 	if err != nil {
 		return err
 	}

@@ -31,9 +31,19 @@ func (s Signer) checkHold() error {
 var errKeyless = errors.New("this server has no key, so there is no order that people could " +
 	"sign: `muster init` makes the key")
 
+// A moment is what a server knows when it signs an order.
+type moment struct {
+	records *trust.Records // of the hosts
+	now     time.Time
+
+	// times is the time since which the timetable has been in force; nodes that have seen the order
+	// believe no earlier one.
+	times time.Time
+}
+
 // sign makes the order of a draft, signs it in the name of this server, and puts both beside the
 // task. It returns the hash of the order; empty: there is no key.
-func (s Signer) sign(p *draft.Draft, known *trust.Records, now time.Time) (string, error) {
+func (s Signer) sign(p *draft.Draft, m moment) (string, error) {
 	if s == nil {
 		return "", nil
 	}
@@ -41,7 +51,7 @@ func (s Signer) sign(p *draft.Draft, known *trust.Records, now time.Time) (strin
 	if err != nil || keys.None() {
 		return "", err
 	}
-	order, lines, err := orderOf(keys.Installation(), *p, known, now)
+	order, lines, err := orderOf(keys.Installation(), *p, m)
 	if err != nil {
 		return "", fmt.Errorf("the order of the task cannot be made: %w", err)
 	}
@@ -65,16 +75,15 @@ func (s Signer) sign(p *draft.Draft, known *trust.Records, now time.Time) (strin
 }
 
 // orderOf returns the order of a draft, and the lines of its hosts.
-func orderOf(installation string, p draft.Draft, known *trust.Records, now time.Time) ([]byte,
-	trust.Lines, error) {
+func orderOf(installation string, p draft.Draft, m moment) ([]byte, trust.Lines, error) {
 	spec, err := json.Marshal(p.Task.Spec)
 	if err != nil {
 		return nil, nil, err
 	}
-	from, until := validity(p, now)
+	from, until := validity(p, m.now)
 	return trust.New(trust.Order{Installation: installation, Task: p.Task.ID, NotBefore: from,
-		NotAfter: until, Spec: spec, BreakGlass: p.Glass}, p.Picked,
-		known.Of(p.Task.Spec.Inventory))
+		NotAfter: until, Spec: spec, BreakGlass: p.Glass, Times: m.times}, p.Picked,
+		m.records.Of(p.Task.Spec.Inventory))
 }
 
 // slowClock is the time by which the clock of a node may be behind: a task that begins at once must

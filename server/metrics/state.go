@@ -14,6 +14,7 @@ type State struct {
 	Streams   int64
 	Nodes     []jobs.Node
 	NodesRead bool
+	Times     bool // the timetable in Redis is not believed
 	Zones     []Zone
 	Up        bool
 	Writes    bool
@@ -94,6 +95,8 @@ func (now State) collect() snapshot {
 	for _, z := range now.Zones {
 		out.zone(z)
 	}
+	out.add("muster_timetable_in_doubt", "1 while no server has signed the timetable in Redis, or it "+
+		"is not the last one.", number(now.Times))
 	out.add("muster_redis_up", "1 if Redis could be read.", number(now.Up))
 	out.add("muster_redis_writes", "1 if Redis accepts new data: it is not full, and no replica.",
 		number(now.Writes))

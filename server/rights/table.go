@@ -115,6 +115,7 @@ var needs = map[string]need{
 
 	"GET /v1/windows":                        {access.See, anywhere},
 	"PUT /v1/windows":                        {access.Admin, house},
+	"POST /v1/windows/adopt":                 {access.Admin, house},
 	"GET /v1/windows/{window}/next":          {access.See, anywhere},
 	"POST /v1/windows/{window}/approve":      {access.Approve, house},
 	"POST /v1/approvals/{approval}/withdraw": {access.Approve, house},

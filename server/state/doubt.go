@@ -21,6 +21,11 @@ func (s Health) doubtOfTimes(ctx context.Context) string {
 	if _, _, err := s.Calendar.Kept(ctx); errors.Is(err, calendar.ErrUnread) {
 		all = append(all, err.Error())
 	}
+	if doubt := s.Calendar.Doubt(ctx); doubt != nil {
+		all = append(all, fmt.Sprintf("the timetable in Redis is not believed, and nodes that require "+
+			"signatures begin nothing: %v; look at it (`muster windows ls`), then `muster windows adopt` "+
+			"has it signed", doubt))
+	}
 	// Another line of health says that Redis is away.
 	nodes, _ := s.Queue.Nodes.Nodes(ctx)
 	all = append(all, doubtsOf(nodes)...)

@@ -11,6 +11,7 @@ import (
 
 	"muster/history"
 	"muster/jobs/queue"
+	"muster/server/calendar"
 	"muster/server/historian"
 	"muster/server/metrics"
 	"muster/server/stock"
@@ -28,6 +29,7 @@ type Scraper struct {
 	Trouble *historian.Trouble
 	Streams Streams
 	Meters  *metrics.Meters
+	Times   *calendar.Calendar
 	Audit   interface {
 		Gauges(ctx context.Context) (*metrics.Audit, error)
 	}
@@ -59,6 +61,7 @@ func (s Scraper) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	var err error
 	// The numbers that could be read are shown; health says why the others could not.
 	now.Audit, _ = s.Audit.Gauges(ctx)
+	now.Times = s.Times.Doubt(ctx) != nil
 	if now.Nodes, err = s.Queue.Nodes.Nodes(ctx); err == nil {
 		now.NodesRead = true
 		now.Zones, err = zoneStates(ctx, s.Queue)

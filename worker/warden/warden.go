@@ -6,7 +6,9 @@
 // runbook, values and host must be as they were signed, and the state of a job that has begun has a
 // MAC of the nodes.
 //
-// Floor 3: may import jobs, trust and what is below.
+// [Times] is the timetable as far as servers have signed it.
+//
+// Floor 3: may import jobs, trust, windows and what is below.
 package warden
 
 import (
@@ -58,6 +60,7 @@ type Warden struct {
 	mu     sync.Mutex
 	tasks  []*known // the latest last
 	proves stamps
+	times  time.Time // since when the last timetable is in force that servers spoke of
 }
 
 // New returns a warden. rules returns the rules in force; nil: the node trusts whatever Redis says.
@@ -277,7 +280,35 @@ func (w *Warden) task(ctx context.Context, zone string, id jobs.TaskID, rules *t
 	k := &known{zone: zone, id: id, rules: rules, at: now, shares: map[int]map[string]string{}}
 	k.standing, k.why = trust.Examine(order, signatures, w.signers(rules))
 	w.keep(k)
+	if times := k.timesOf(rules); !times.After(now.Add(trust.TimesAhead)) {
+		w.sawTimes(times)
+	}
 	return k, nil
+}
+
+// timesOf returns since when the timetable has been in force that a server knew; zero: none.
+func (k *known) timesOf(rules *trust.Rules) time.Time {
+	if k.why != nil || !k.standing.Server ||
+		k.standing.Order.Installation != rules.Keys.Installation() {
+		return time.Time{}
+	}
+	return k.standing.Order.Times
+}
+
+// sawTimes notes that a server spoke of a timetable that is in force since a time.
+func (w *Warden) sawTimes(since time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if since.After(w.times) {
+		w.times = since
+	}
+}
+
+// timesSeen returns the latest such time.
+func (w *Warden) timesSeen() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.times
 }
 
 func (w *Warden) find(zone string, id jobs.TaskID) *known {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -24,6 +23,9 @@ type Agreed struct {
 
 // NewAgreed returns the agreements behind a connection.
 func NewAgreed(c *queue.Conn) *Agreed { return &Agreed{c, NewTimetable(c)} }
+
+// With returns the agreements with a timetable that is signed.
+func (q *Agreed) With(t *Timetable) *Agreed { return &Agreed{q.c, t} }
 
 // AgreedState holds each part of the agreements in the hub. Of windows and schedules, which may be
 // large, it has only the mark.
@@ -89,10 +91,11 @@ func (q *Agreed) AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, 
 	return out, nil
 }
 
-// timetableOf returns the fields of the timetable that cannot be derived from others.
+// timetableOf returns the fields of the timetable that cannot be derived from others, and those
+// that prove it.
 func timetableOf(fields map[string]string) map[string]string {
 	out := map[string]string{}
-	for _, name := range []string{"table", "version"} {
+	for _, name := range []string{"table", "version", "stamp", statementField, signatureField} {
 		if text, is := fields[name]; is {
 			out[name] = text
 		}
@@ -143,7 +146,7 @@ func (q *Agreed) RestoreAgreed(ctx context.Context, parts []jobs.AgreedPart, not
 	var write []func(redis.Pipeliner)
 	for _, p := range parts {
 		mark := max(p.Mark, state.Parts[p.Part].Mark) + 1
-		one, err := putBack(ctx, p, mark, now)
+		one, err := q.putBack(ctx, p, mark, now)
 		if err != nil {
 			return err
 		}
@@ -167,7 +170,7 @@ func (q *Agreed) RestoreAgreed(ctx context.Context, parts []jobs.AgreedPart, not
 }
 
 // putBack returns the function that writes one part.
-func putBack(ctx context.Context, part jobs.AgreedPart, mark int64, now time.Time) (
+func (q *Agreed) putBack(ctx context.Context, part jobs.AgreedPart, mark int64, now time.Time) (
 	func(redis.Pipeliner), error) {
 	key, fields, ticks := keys.Hub(part.Part, ""), map[string]string{}, map[string]string{}
 	for name, text := range part.Fields {
@@ -175,19 +178,10 @@ func putBack(ctx context.Context, part jobs.AgreedPart, mark int64, now time.Tim
 	}
 	switch part.Part {
 	case jobs.AgreedWindows:
-		// The version is new, so that no worker takes this table for the one that it has under the old
-		// version.
-		var table map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(fields["table"]), &table); err != nil {
-			return nil, fmt.Errorf("the timetable that history has cannot be read: %w", err)
-		}
-		fields["version"] = strconv.FormatInt(mark, 10)
-		table["version"] = json.RawMessage(fields["version"])
-		text, err := json.Marshal(table)
-		if err != nil {
+		var err error
+		if fields, err = q.timetable.restored(fields, mark); err != nil {
 			return nil, err
 		}
-		fields["table"] = string(text)
 	case jobs.AgreedSchedules:
 		for name := range fields {
 			text, err := json.Marshal(jobs.Ticking{Last: jobs.Time{Time: now}})

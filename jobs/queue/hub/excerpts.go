@@ -11,6 +11,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue/keys"
+	"muster/trust"
 	"muster/windows"
 )
 
@@ -26,6 +27,9 @@ const excerptField = "excerpt:"
 type excerpts struct {
 	version int64
 	texts   map[string][]byte // nil: the timetable cannot be read here
+
+	proof    map[string]string // the fields of the statement
+	replaces bool              // a statement that is there goes
 }
 
 // excerptsOf returns the excerpts of a timetable. Without any, workers read its texts themselves.
@@ -46,9 +50,12 @@ func (e excerpts) put(ctx context.Context, p redis.Pipeliner, fields []string) {
 	key := keys.Hub("windows", "")
 	for _, f := range fields {
 		scope, is := strings.CutPrefix(f, excerptField)
-		if _, stays := e.texts[scope]; is && !stays || f == "excerpts" {
+		if _, stays := e.texts[scope]; is && !stays || f == "excerpts" || e.replaces && proves(f) {
 			p.HDel(ctx, key, f)
 		}
+	}
+	if len(e.proof) > 0 {
+		p.HSet(ctx, key, e.proof)
 	}
 	if e.texts == nil {
 		return
@@ -57,6 +64,11 @@ func (e excerpts) put(ctx context.Context, p redis.Pipeliner, fields []string) {
 		p.HSet(ctx, key, excerptField+scope, text)
 	}
 	p.HSet(ctx, key, "excerpts", strconv.FormatInt(e.version, 10))
+}
+
+// proves reports whether a field belongs to the statement.
+func proves(field string) bool {
+	return field == statementField || field == signatureField || strings.HasPrefix(field, shareField)
 }
 
 // PutExcerpts writes the excerpts of a timetable in force that has none, because a muster that does
@@ -68,13 +80,23 @@ func (q *Timetable) PutExcerpts(ctx context.Context) (bool, error) {
 		if err != nil || is[0] == nil || is[0] == is[1] {
 			return err
 		}
-		t, err := q.Timetable(ctx)
+		k, err := keptIn(ctx, tx, trust.TimesAsked{Table: true})
+		if err != nil {
+			return err
+		}
+		t, err := k.Timetable()
 		if err != nil {
 			return err
 		}
 		made := excerptsOf(t)
 		if made.texts == nil {
 			return nil
+		}
+		if stated, _ := q.notary.Examine(k); stated != nil {
+			made.replaces = true
+			if made.proof, err = q.state(*stated, k.Table, made.texts); err != nil {
+				return err
+			}
 		}
 		fields, err := tx.HKeys(ctx, key).Result()
 		if err != nil {

@@ -16,28 +16,27 @@ import (
 	"muster/jobs/queue"
 	"muster/jobs/queue/codec"
 	"muster/jobs/queue/keys"
+	"muster/trust"
 	"muster/windows"
 )
 
 // Timetable stores the agreements about times: windows, freezes, approvals.
-type Timetable struct{ c *queue.Conn }
+type Timetable struct {
+	c      *queue.Conn
+	notary *trust.Notary // nil: it is not signed
+}
 
-// NewTimetable returns the timetable behind a connection.
-func NewTimetable(c *queue.Conn) *Timetable { return &Timetable{c} }
+// NewTimetable returns the timetable behind a connection, without statements.
+func NewTimetable(c *queue.Conn) *Timetable { return &Timetable{c: c} }
 
 // Timetable reads all agreements about times: windows, freezes, approvals.
 func (q *Timetable) Timetable(ctx context.Context) (windows.Timetable, error) {
-	var t windows.Timetable
-	list, err := q.c.Redis().HMGet(ctx, keys.Hub("windows", ""), "version", "stamp", "table").Result()
+	k, err := q.Kept(ctx, trust.TimesAsked{Table: true})
 	if err != nil {
-		return t, q.c.Say("windows", err)
+		return windows.Timetable{}, err
 	}
-	text, is := list[2].(string)
-	if !is {
-		return t, nil
-	}
-	t.Mark = markOf(list)
-	return t, q.c.Say("windows", json.Unmarshal([]byte(text), &t))
+	t, err := k.Timetable()
+	return t, q.c.Say("windows", err)
 }
 
 // TimetableMark returns the mark of the timetable, for callers that have read it: one call that
@@ -78,7 +77,8 @@ func (q *Timetable) SetTimetable(ctx context.Context, t windows.Timetable, e job
 	if err != nil {
 		return 0, err
 	}
-	excerpts := excerptsOf(t)
+	excerpts, stamp := excerptsOf(t), rand.Text()[:8]
+	excerpts.replaces = true
 	// Redis watches whole keys, so SetMovedFor, which writes another field of the hash, breaks the
 	// transaction as well, and is no conflict. Only the mark decides.
 	for again := true; again; {
@@ -95,15 +95,21 @@ func (q *Timetable) SetTimetable(ctx context.Context, t windows.Timetable, e job
 			if err != nil {
 				return err
 			}
+			stated := q.notary.Next(t.Version, stamp)
+			if excerpts.proof, err = q.state(stated, text, excerpts.texts); err != nil {
+				return err
+			}
 			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-				p.HSet(ctx, key, "version", strconv.FormatInt(t.Version, 10), "stamp", rand.Text()[:8],
-					"table", text)
+				p.HSet(ctx, key, "version", strconv.FormatInt(t.Version, 10), "stamp", stamp, "table", text)
 				excerpts.put(ctx, p, older)
 				p.XAdd(ctx, &redis.XAddArgs{Stream: keys.Hub("events", ""), MaxLen: codec.HubEventsMax,
 					Approx: true,
 					Values: []any{"e", line}})
 				return nil
 			})
+			if err == nil {
+				q.notary.Remember(stated.Since)
+			}
 			return err
 		}, key)
 		again = errors.Is(err, redis.TxFailedErr)
