@@ -240,9 +240,19 @@ func (k KeptTimes) Mark() string {
 
 // Timetable reads the text of a timetable.
 func (k KeptTimes) Timetable() (t windows.Timetable, err error) {
-	if k.Table == nil {
-		return t, nil
+	if k.Table != nil {
+		err = json.Unmarshal(k.Table, &t)
 	}
-	t.Mark = k.Mark()
-	return t, json.Unmarshal(k.Table, &t)
+	// A timetable that somebody else wrote may contradict itself.
+	t.Mark, t.Version = k.Mark(), k.version()
+	return t, err
+}
+
+// version returns the number of the version; 0: there is none.
+func (k KeptTimes) version() int64 {
+	n, err := strconv.ParseInt(k.Version, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }

@@ -144,6 +144,7 @@ func (c *Calendar) agree(ctx context.Context, how manner,
 		}
 		event.Detail["void"] = out.Void
 		out.Version, err = c.Times.SetTimetable(ctx, next, event)
+		c.forget() // somebody may put the one before back, under its own mark
 		if !errors.Is(err, queue.ErrChanged) || try == agreeTries {
 			return out, web.Problem(err)
 		}

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -87,8 +86,9 @@ func (q *Timetable) SetTimetable(ctx context.Context, t windows.Timetable, e job
 			if err != nil {
 				return err
 			}
-			is, _ := list[0].(string)
-			if cmp.Or(is, "0") != strconv.FormatInt(before, 10) || t.Mark != "" && markOf(list) != t.Mark {
+			number, _ := list[0].(string)
+			is, _ := strconv.ParseInt(number, 10, 64) // none, or no number: 0
+			if is != before || t.Mark != "" && markOf(list) != t.Mark {
 				return queue.ErrChanged
 			}
 			older, err := tx.HKeys(ctx, key).Result()
