@@ -208,8 +208,8 @@ func TestAStatementIsFreshForATime(t *testing.T) {
 	}
 }
 
-// What a server does for each change of a timetable with 2,000 scopes, and a child for each
-// statement, each share, and each excerpt.
+// A server states each change of a timetable, here with 2,000 scopes; a child reads each statement,
+// each share, and each excerpt.
 func BenchmarkTimes(b *testing.B) {
 	k := keysFrom(b, "i1234", 1)
 	text, excerpts := make([]byte, 1<<20), map[string][]byte{}

@@ -95,10 +95,9 @@ func serverKey(t testing.TB, installation string, first byte) serverkey.Keys {
 }
 
 // state puts a timetable with these freezes into the hub, which a server has signed.
-func (h *hub) state(t testing.TB, k serverkey.Keys, version int64, since, at time.Time,
-	freezes ...windows.FreezeOrder) {
+func (h *hub) state(t testing.TB, k serverkey.Keys, said trust.Times, freezes ...windows.FreezeOrder) {
 	t.Helper()
-	table := windows.Timetable{Version: version, Freezes: freezes}
+	table := windows.Timetable{Version: said.Version, Freezes: freezes}
 	book, err := table.Book()
 	if err != nil {
 		t.Fatal(err)
@@ -110,9 +109,10 @@ func (h *hub) state(t testing.TB, k serverkey.Keys, version int64, since, at tim
 	if err != nil {
 		t.Fatal(err)
 	}
-	stated, shares := trust.Times{Version: version, Stamp: "s", Since: since, At: at}.State(text, h.excerpts)
+	said.Stamp = "s"
+	stated, shares := said.State(text, h.excerpts)
 	h.shares = shares
-	h.KeptTimes = trust.KeptTimes{Version: strconv.FormatInt(version, 10), Stamp: "s", Table: text}
+	h.KeptTimes = trust.KeptTimes{Version: strconv.FormatInt(said.Version, 10), Stamp: "s", Table: text}
 	h.ExcerptsOf = h.Version
 	if h.Statement, h.Signature, err = stated.Sign(k); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,8 @@ func newFrost(t testing.TB, policy string) *frost {
 	t.Helper()
 	f := &frost{world: newWorld(t, policy), servers: serverKey(t, "i1234", 1)}
 	f.hub.now = noon
-	f.state(t, f.servers, 7, noon.Add(-time.Hour), noon, freezeOf("acme"), freezeOf("beta"))
+	f.state(t, f.servers, trust.Times{Version: 7, Since: noon.Add(-time.Hour), At: noon},
+		freezeOf("acme"), freezeOf("beta"))
 	f.again()
 	return f
 }
@@ -197,25 +198,25 @@ var thaws = []struct {
 		f.ExcerptsOf, f.Table = "", []byte(`{"version":7}`)
 	}},
 	{"a statement of another key", "it is not what a server has signed", func(t *testing.T, f *frost) {
-		f.state(t, serverKey(t, "i1234", 9), 7, noon, noon)
+		f.state(t, serverKey(t, "i1234", 9), trust.Times{Version: 7, Since: noon, At: noon})
 	}},
 	{"a statement of another installation", "it is of another installation", func(t *testing.T, f *frost) {
-		f.state(t, otherName(t), 7, noon, noon)
+		f.state(t, otherName(t), trust.Times{Version: 7, Since: noon, At: noon})
 	}},
 	{"no statement", "no server has signed it", func(_ *testing.T, f *frost) { f.Statement = nil }},
 	{"a timetable that was replaced", "another one has been in force since", func(t *testing.T, f *frost) {
 		f.since = noon.Add(-time.Minute)
-		f.state(t, f.servers, 6, noon.Add(-2*time.Hour), noon)
+		f.state(t, f.servers, trust.Times{Version: 6, Since: noon.Add(-2 * time.Hour), At: noon})
 	}},
 	{"nothing at all", "no server has signed it", func(_ *testing.T, f *frost) {
 		f.hub = hub{now: noon}
 		f.again()
 	}},
 	{"a statement of yesterday", "servers last said 24h0m0s ago", func(t *testing.T, f *frost) {
-		f.state(t, f.servers, 6, noon.Add(-48*time.Hour), noon.Add(-24*time.Hour))
+		f.state(t, f.servers, trust.Times{Version: 6, Since: noon.Add(-48 * time.Hour), At: noon.Add(-24 * time.Hour)})
 	}},
 	{"a statement of tomorrow", "set the wrong one right", func(t *testing.T, f *frost) {
-		f.state(t, f.servers, 8, noon, noon.Add(24*time.Hour))
+		f.state(t, f.servers, trust.Times{Version: 8, Since: noon, At: noon.Add(24 * time.Hour)})
 	}},
 }
 
@@ -240,7 +241,7 @@ func TestATimetableThatNobodySignedIsNotBelieved(t *testing.T) {
 			t.Errorf("%s: people were told %v", x.name, f.hub.alerts)
 		}
 		f.hub.alerts = nil
-		f.state(t, f.servers, 9, noon, noon, freezeOf("acme"))
+		f.state(t, f.servers, trust.Times{Version: 9, Since: noon, At: noon}, freezeOf("acme"))
 		if freezes, err = f.frozen(t.Context()); err != nil || fmt.Sprint(freezes) != "[f-acme]" {
 			t.Errorf("%s: the next one of a server: %v, %v", x.name, freezes, err)
 		}
@@ -292,7 +293,7 @@ func TestAStatementIsReadOnce(t *testing.T) {
 	if _, err := f.times.Agreed(t.Context()); err == nil {
 		t.Error("an old statement counts by the clock of Redis, though that of the node is behind")
 	}
-	f.state(t, f.servers, 7, noon.Add(-time.Hour), f.hub.now, freezeOf("acme"))
+	f.state(t, f.servers, trust.Times{Version: 7, Since: noon.Add(-time.Hour), At: f.hub.now}, freezeOf("acme"))
 	f.hub.now = f.hub.now.Add(lookAgain)
 	if _, err := f.times.Agreed(t.Context()); err != nil {
 		t.Errorf("it was said anew: %v", err)
@@ -306,7 +307,7 @@ func TestOthersSayWhichTimetableIsTheLast(t *testing.T) {
 	if _, err := f.frozen(t.Context()); err != nil || !f.since.Equal(noon.Add(-time.Hour)) {
 		t.Fatalf("%s, %v", f.since, err)
 	}
-	f.state(t, f.servers, 6, noon.Add(-2*time.Hour), noon)
+	f.state(t, f.servers, trust.Times{Version: 6, Since: noon.Add(-2 * time.Hour), At: noon})
 	f.world = newWorld(t, strict)
 	f.again()
 	if _, err := f.frozen(t.Context()); err == nil {
@@ -362,14 +363,14 @@ func TestARedisThatIsAwayIsNoDoubt(t *testing.T) {
 	}
 }
 
-// What a check costs a child: once a second while steps begin, and once for each change of a timetable.
+// A child checks once a second while steps begin, and once for each change of a timetable.
 func BenchmarkTimes(b *testing.B) {
 	f := newFrost(b, strict)
 	var more []windows.FreezeOrder
 	for i := range 2000 {
 		more = append(more, freezeOf(fmt.Sprint("c", i)))
 	}
-	f.state(b, f.servers, 7, noon, noon, append(more, freezeOf("acme"))...)
+	f.state(b, f.servers, trust.Times{Version: 7, Since: noon, At: noon}, append(more, freezeOf("acme"))...)
 	b.Run("step", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := f.times.Agreed(b.Context()); err != nil {
