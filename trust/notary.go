@@ -13,8 +13,8 @@ type Notary struct {
 	keys func() (serverkey.Keys, error)
 	now  func() time.Time
 
-	mu    sync.Mutex
-	since time.Time
+	mu   sync.Mutex
+	last Times // without its hashes
 }
 
 // NewNotary returns a notary with the key of servers.
@@ -42,18 +42,25 @@ func (n *Notary) Since() time.Time {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.since
+	return n.last.Since
 }
 
-// Remember notes that a timetable is in force since a time.
-func (n *Notary) Remember(since time.Time) {
+// Never reports whether the notary remembers no timetable, or that there is none.
+func (n *Notary) Never() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last.Version == 0
+}
+
+// Remember notes that a timetable is in force.
+func (n *Notary) Remember(t Times) {
 	if n == nil {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if since.After(n.since) {
-		n.since = since
+	if t.Since.After(n.last.Since) {
+		n.last = Times{Version: t.Version, Since: t.Since}
 	}
 }
 
@@ -91,7 +98,7 @@ func (n *Notary) Examine(k KeptTimes) (*Times, error) {
 	if doubt = t.Newest(n.Since()); doubt != nil {
 		return nil, doubt
 	}
-	n.Remember(t.Since)
+	n.Remember(*t)
 	return t, nil
 }
 

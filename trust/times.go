@@ -170,10 +170,11 @@ func (t *Times) Fresh(now time.Time, most time.Duration) error {
 // After returns the time from which the next timetable is in force: now, but later than the one
 // before, whose server may have had another clock.
 func (t *Times) After(now time.Time) time.Time {
-	if t != nil && !t.Since.Before(now) && t.Since.Sub(now) < TimesAhead {
+	now = now.Truncate(time.Microsecond)
+	if !t.Since.Before(now) && t.Since.Sub(now) < TimesAhead {
 		return t.Since.Add(time.Microsecond)
 	}
-	return now.Truncate(time.Microsecond)
+	return now
 }
 
 // ShareOf returns the number of the share that lists a scope. It returns false if there are no

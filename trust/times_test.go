@@ -105,11 +105,14 @@ func TestANotaryRemembersTheLast(t *testing.T) {
 	now := noon
 	n := NewNotary(func() (serverkey.Keys, error) { return own, nil }, func() time.Time { return now })
 	before := calendarOf(t, own)
-	if _, doubt := n.Examine(before.kept); doubt != nil {
-		t.Fatal(doubt)
+	if !n.Never() {
+		t.Error("a new notary remembers something")
+	}
+	if _, doubt := n.Examine(before.kept); doubt != nil || n.Never() {
+		t.Fatal(doubt, n.Never())
 	}
 	next := n.Next(8, "s")
-	n.Remember(next.Since)
+	n.Remember(next)
 	if _, doubt := n.Examine(before.kept); doubt == nil || !strings.Contains(doubt.Error(), "an earlier one") {
 		t.Errorf("one that was replaced: %v", doubt)
 	}

@@ -59,8 +59,8 @@ func (s Windows) adopt(ctx context.Context, in *adoptInput) (*changedOutput, err
 			"must learn why somebody vouched for it"))
 	}
 	if b.Hash == "" && !b.Discard {
-		wrong = append(wrong, web.Mistake("body.hash",
-			"say which timetable: GET /v1/windows has its hash; or discard it"))
+		wrong = append(wrong, web.Mistake("body", "want the hash of the timetable that was shown: "+
+			"`muster windows adopt` sends it"))
 	}
 	if len(wrong) > 0 {
 		return nil, web.Refusal(wrong)

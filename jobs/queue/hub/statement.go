@@ -138,7 +138,7 @@ func (q *Timetable) Restate(ctx context.Context, may func(version int64) error) 
 func (q *Timetable) restated(k trust.KeptTimes, may func(version int64) error) (map[string]string,
 	error) {
 	never := k.Version == "" && k.Table == nil && len(k.Statement) == 0
-	if never && q.notary.Since().IsZero() {
+	if never && q.notary.Never() {
 		if err := may(0); err != nil {
 			return nil, err
 		}

@@ -108,7 +108,7 @@ func (q *Timetable) SetTimetable(ctx context.Context, t windows.Timetable, e job
 				return nil
 			})
 			if err == nil {
-				q.notary.Remember(stated.Since)
+				q.notary.Remember(stated)
 			}
 			return err
 		}, key)

@@ -113,10 +113,11 @@ var HubKeys = []Key{
 		"tasks that wait for signatures of people, by the µs of their submit; for a day"},
 	{"inventory", "hash", "Publish",
 		"version, number of hosts and time of the published inventory"},
-	{"windows", "hash", "SetTimetable, SetMovedFor, PutExcerpts, SayZones, RestoreAgreed",
-		"the timetable (JSON), its version and stamp, the version of the last look at appointments; " +
-			"excerpt:SCOPE: the part for workers (JSON), at the version in excerpts; " +
-			"zones:SERVER: its time zone data, and the time (s) of its report"},
+	{"windows", "hash",
+		"SetTimetable, SetMovedFor, PutExcerpts, Restate, SayZones, RestoreAgreed",
+		"table: the timetable (JSON); version, stamp; moved: the version of the last look at " +
+			"appointments; excerpt:SCOPE: the part for workers (JSON), of the version in excerpts; " +
+			"statement, signature, share:<n>: its proof; zones:SERVER: its time zone data"},
 	{"estimates", "hash", "SaveEstimates, ReplaceEstimates",
 		"a hash of runbook and arguments, model and customer, with | between, to the durations " +
 			"(JSON); at most about 20,000"},
