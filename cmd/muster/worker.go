@@ -89,7 +89,7 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 	sources := secrets.New(h.Node, settings.SourcesOf(cfg.References), cfg.Credentials)
 	defer giveBack(ctx, sources)
 	decides, proves, times := trusted(cfg, h.Zone, q, log)
-	held := doors{work.NewWork(q).Proven(proves), care.NewFair(q)}
+	held := doors{work.NewWork(q).ProvedBy(proves), care.NewFair(q)}
 	w, err := worker.New(cfg.Worker, worker.Doors{Queue: held, Clock: proc.Boot, Log: log,
 		Times: times,
 		Steps: attempt.Doors{Queue: held, Kin: work.NewKin(q), Committed: held.Committed,

@@ -154,4 +154,4 @@ func Of(c *queue.Conn) *Queue {
 }
 
 // Prove has the workers of the queue vouch for what they report from now on; nil: for nothing.
-func (q *Queue) Prove(p work.Prover) { q.worker = q.worker.Proven(p) }
+func (q *Queue) Prove(p work.Prover) { q.worker = q.worker.ProvedBy(p) }

@@ -27,8 +27,8 @@ type Prover func(trust.Testimony) string
 // NewWork returns the work behind a connection.
 func NewWork(c *queue.Conn) *Work { return &Work{c: c} }
 
-// Proven returns the same work for a node that vouches for what it reports.
-func (q *Work) Proven(p Prover) *Work { return &Work{q.c, p} }
+// ProvedBy returns the same work for a node that vouches for what it reports.
+func (q *Work) ProvedBy(p Prover) *Work { return &Work{q.c, p} }
 
 // fewerPause is the pause before the next try to take jobs after a take was released.
 const fewerPause = 2 * time.Second
