@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"muster/internal/serverkey"
-	"muster/windows"
 )
 
 // Times is a statement of the servers that a timetable is in force: windows, freezes, approvals. A
@@ -210,50 +209,4 @@ func ExcerptHolds(share map[string]string, scope string, text []byte) error {
 		return fmt.Errorf("what it says of %s is not what a server has signed", scope)
 	}
 	return nil
-}
-
-// TimesAsked says which parts of a timetable somebody reads, beside its statement.
-type TimesAsked struct {
-	Table  bool     // the whole text
-	Scopes []string // the excerpts of these
-	Shares []int    // these shares
-}
-
-// KeptTimes are parts of a timetable as Redis has them, at one moment: nobody has examined them.
-type KeptTimes struct {
-	Version, Stamp string // empty version: there is no timetable
-	Statement      []byte
-	Signature      string
-
-	Table      []byte   // nil: it was not asked for, or there is none
-	ExcerptsOf string   // the version of the excerpts
-	Excerpts   [][]byte // nil: the scope has none
-	Shares     []string
-}
-
-// Mark returns the mark of the timetable, as [windows.Timetable] has it.
-func (k KeptTimes) Mark() string {
-	if k.Version == "" {
-		return ""
-	}
-	return k.Version + "." + k.Stamp
-}
-
-// Timetable reads the text of a timetable.
-func (k KeptTimes) Timetable() (t windows.Timetable, err error) {
-	if k.Table != nil {
-		err = json.Unmarshal(k.Table, &t)
-	}
-	// A timetable that somebody else wrote may contradict itself.
-	t.Mark, t.Version = k.Mark(), k.version()
-	return t, err
-}
-
-// version returns the number of the version; 0: there is none.
-func (k KeptTimes) version() int64 {
-	n, err := strconv.ParseInt(k.Version, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }

@@ -13,6 +13,7 @@ import (
 	"muster/jobs/queue"
 	"muster/jobs/queue/codec"
 	"muster/jobs/queue/keys"
+	"muster/trust"
 )
 
 // Agreed copies what people have agreed, and restores it where Redis has lost it.
@@ -95,7 +96,7 @@ func (q *Agreed) AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, 
 // that prove it.
 func timetableOf(fields map[string]string) map[string]string {
 	out := map[string]string{}
-	for _, name := range []string{"table", "version", "stamp", statementField, signatureField} {
+	for _, name := range trust.CopiedFields() {
 		if text, is := fields[name]; is {
 			out[name] = text
 		}

@@ -50,7 +50,7 @@ func (e excerpts) put(ctx context.Context, p redis.Pipeliner, fields []string) {
 	key := keys.Hub("windows", "")
 	for _, f := range fields {
 		scope, is := strings.CutPrefix(f, excerptField)
-		if _, stays := e.texts[scope]; is && !stays || f == "excerpts" || e.replaces && proves(f) {
+		if _, stays := e.texts[scope]; is && !stays || f == "excerpts" || e.replaces && trust.ProvesTimes(f) {
 			p.HDel(ctx, key, f)
 		}
 	}
@@ -64,11 +64,6 @@ func (e excerpts) put(ctx context.Context, p redis.Pipeliner, fields []string) {
 		p.HSet(ctx, key, excerptField+scope, text)
 	}
 	p.HSet(ctx, key, "excerpts", strconv.FormatInt(e.version, 10))
-}
-
-// proves reports whether a field belongs to the statement.
-func proves(field string) bool {
-	return field == statementField || field == signatureField || strings.HasPrefix(field, shareField)
 }
 
 // PutExcerpts writes the excerpts of a timetable in force that has none, because a muster that does
@@ -94,7 +89,7 @@ func (q *Timetable) PutExcerpts(ctx context.Context) (bool, error) {
 		}
 		if stated, _ := q.notary.Examine(k); stated != nil {
 			made.replaces = true
-			if made.proof, err = q.state(*stated, k.Table, made.texts); err != nil {
+			if made.proof, err = q.notary.Prove(*stated, k.Table, made.texts); err != nil {
 				return err
 			}
 		}

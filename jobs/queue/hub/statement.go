@@ -19,39 +19,12 @@ import (
 // This file keeps beside the timetable what proves that it is in force: a statement that servers
 // sign (package trust). Nodes and servers with a key believe no timetable without it.
 
-// The fields of the statement. The number of the share follows.
-const (
-	statementField, signatureField = "statement", "signature"
-	shareField                     = "share:"
-)
-
 // SignedBy returns the timetable with statements of a notary.
 func (q *Timetable) SignedBy(n *trust.Notary) *Timetable { return &Timetable{q.c, n} }
 
 // Since returns the time since which the last timetable that was believed here is in force; zero:
 // none.
 func (q *Timetable) Since() time.Time { return q.notary.Since() }
-
-// state returns the fields that prove a timetable; none: there is no key.
-func (q *Timetable) state(t trust.Times, text []byte, excerpts map[string][]byte) (
-	map[string]string, error) {
-	stated, shares := t.State(text, excerpts)
-	fields, err := q.sign(stated)
-	if len(fields) > 0 {
-		for i, share := range shares {
-			fields[shareField+strconv.Itoa(i)] = share
-		}
-	}
-	return fields, err
-}
-
-func (q *Timetable) sign(t trust.Times) (map[string]string, error) {
-	statement, signature, err := q.notary.Sign(t)
-	if err != nil || signature == "" {
-		return nil, err
-	}
-	return map[string]string{statementField: string(statement), signatureField: signature}, nil
-}
 
 // Kept reads parts of the timetable, all at one moment.
 func (q *Timetable) Kept(ctx context.Context, ask trust.TimesAsked) (trust.KeptTimes, error) {
@@ -60,39 +33,11 @@ func (q *Timetable) Kept(ctx context.Context, ask trust.TimesAsked) (trust.KeptT
 }
 
 func keptIn(ctx context.Context, c redis.Cmdable, ask trust.TimesAsked) (trust.KeptTimes, error) {
-	fields := []string{"version", "stamp", statementField, signatureField, "excerpts"}
-	first := len(fields)
-	for _, scope := range ask.Scopes {
-		fields = append(fields, excerptField+scope)
-	}
-	for _, n := range ask.Shares {
-		fields = append(fields, shareField+strconv.Itoa(n))
-	}
-	if ask.Table {
-		fields = append(fields, "table")
-	}
-	list, err := c.HMGet(ctx, keys.Hub("windows", ""), fields...).Result()
+	list, err := c.HMGet(ctx, keys.Hub("windows", ""), ask.Fields()...).Result()
 	if err != nil {
 		return trust.KeptTimes{}, err
 	}
-	bytes := func(i int) []byte {
-		if text, is := list[i].(string); is {
-			return []byte(text)
-		}
-		return nil
-	}
-	k := trust.KeptTimes{Version: string(bytes(0)), Stamp: string(bytes(1)), Statement: bytes(2),
-		Signature: string(bytes(3)), ExcerptsOf: string(bytes(4))}
-	for i := range ask.Scopes {
-		k.Excerpts = append(k.Excerpts, bytes(first+i))
-	}
-	for i := range ask.Shares {
-		k.Shares = append(k.Shares, string(bytes(first+len(ask.Scopes)+i)))
-	}
-	if ask.Table {
-		k.Table = bytes(len(list) - 1)
-	}
-	return k, nil
+	return ask.Kept(list), nil
 }
 
 // Proven reads the timetable, and why it is not believed; nil: servers have signed it, or there is
@@ -142,7 +87,7 @@ func (q *Timetable) restated(k trust.KeptTimes, may func(version int64) error) (
 		if err := may(0); err != nil {
 			return nil, err
 		}
-		return q.state(q.notary.Next(0, ""), nil, map[string][]byte{})
+		return q.notary.Prove(q.notary.Next(0, ""), nil, map[string][]byte{})
 	}
 	t, err := q.notary.Examine(k)
 	if err == nil {
@@ -151,7 +96,7 @@ func (q *Timetable) restated(k trust.KeptTimes, may func(version int64) error) (
 	if err != nil {
 		return nil, fmt.Errorf("the timetable in Redis is not believed: %w", err)
 	}
-	return q.sign(q.notary.Anew(*t))
+	return q.notary.Restate(q.notary.Anew(*t))
 }
 
 // restored returns the fields of a timetable that history has kept, under a new version: no worker
@@ -169,17 +114,10 @@ func (q *Timetable) restored(kept map[string]string, version int64) (map[string]
 		return nil, err
 	}
 	fields["table"] = string(text)
-	if stated, _ := q.notary.Believed(keptOf(kept)); stated == nil {
+	if stated, _ := q.notary.Believed(trust.CopyOf(kept)); stated == nil {
 		return fields, nil
 	}
-	proof, err := q.state(q.notary.Next(version, ""), text, nil)
+	proof, err := q.notary.Prove(q.notary.Next(version, ""), text, nil)
 	maps.Copy(fields, proof)
 	return fields, err
-}
-
-// keptOf returns the timetable of a copy.
-func keptOf(fields map[string]string) trust.KeptTimes {
-	return trust.KeptTimes{Version: fields["version"], Stamp: fields["stamp"],
-		Statement: []byte(fields[statementField]), Signature: fields[signatureField],
-		Table: []byte(fields["table"])}
 }

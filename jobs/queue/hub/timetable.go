@@ -96,7 +96,7 @@ func (q *Timetable) SetTimetable(ctx context.Context, t windows.Timetable, e job
 				return err
 			}
 			stated := q.notary.Next(t.Version, stamp)
-			if excerpts.proof, err = q.state(stated, text, excerpts.texts); err != nil {
+			if excerpts.proof, err = q.notary.Prove(stated, text, excerpts.texts); err != nil {
 				return err
 			}
 			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
