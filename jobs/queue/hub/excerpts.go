@@ -50,7 +50,8 @@ func (e excerpts) put(ctx context.Context, p redis.Pipeliner, fields []string) {
 	key := keys.Hub("windows", "")
 	for _, f := range fields {
 		scope, is := strings.CutPrefix(f, excerptField)
-		if _, stays := e.texts[scope]; is && !stays || f == "excerpts" || e.replaces && trust.ProvesTimes(f) {
+		_, stays := e.texts[scope]
+		if is && !stays || f == "excerpts" || e.replaces && trust.ProvesTimes(f) {
 			p.HDel(ctx, key, f)
 		}
 	}
