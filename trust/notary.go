@@ -102,6 +102,22 @@ func (n *Notary) Examine(k KeptTimes) (*Times, error) {
 	return t, nil
 }
 
+// Said reports whether a server said within a time that the timetable is in force, as far as its
+// statement proves that.
+func (n *Notary) Said(k KeptTimes, within time.Duration) bool {
+	key, err := n.key()
+	if err != nil || key.None() {
+		return false
+	}
+	by, err := ServersOf(key, n.now())
+	if err != nil {
+		return false
+	}
+	t, err := ReadTimes(k.Statement, k.Signature, key.Installation(), by)
+	return err == nil && t.Of(k.Version, k.Stamp) == nil && t.Newest(n.Since()) == nil &&
+		n.now().Sub(t.At).Abs() < within
+}
+
 // Next returns the statement about a timetable that comes into force now, without its hashes.
 func (n *Notary) Next(version int64, stamp string) Times {
 	if n == nil {

@@ -129,6 +129,31 @@ func TestANotaryRemembersTheLast(t *testing.T) {
 	}
 }
 
+// A server says again that a timetable is in force if the last one who said so did that long ago, is
+// none, or spoke of another one.
+func TestANotaryKnowsWhetherItWasSaid(t *testing.T) {
+	t.Parallel()
+	own := keysFrom(t, "i1234", 1)
+	now := noon.Add(30 * time.Second)
+	n := NewNotary(func() (serverkey.Keys, error) { return own, nil }, func() time.Time { return now })
+	c := calendarOf(t, own)
+	other := c.kept
+	other.Version = "8"
+	if !n.Said(c.kept, time.Minute) || n.Said(other, time.Minute) || n.Said(KeptTimes{}, time.Minute) ||
+		n.Said(calendarOf(t, keysFrom(t, "i1234", 9)).kept, time.Minute) {
+		t.Error("half a minute after it was said")
+	}
+	now = noon.Add(time.Minute)
+	if n.Said(c.kept, time.Minute) {
+		t.Error("a minute after it was said")
+	}
+	now = noon
+	n.Remember(Times{Version: 8, Since: noon})
+	if n.Said(c.kept, time.Minute) {
+		t.Error("it was replaced")
+	}
+}
+
 // Without a key nothing is signed, and nothing is doubted.
 func TestANotaryWithoutAKeyDoubtsNothing(t *testing.T) {
 	t.Parallel()

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TimesEvery is the time between two rounds of Times. Nodes believe no timetable of which servers
-// have not said for long that it is in force.
-const TimesEvery = time.Minute
+// TimesEvery is the time between two rounds of Times. A round changes nothing if a server said within
+// the last minute that the timetable is in force; but Redis may have lost that.
+const TimesEvery = 5 * time.Second
 
 // Times says again and again that the timetable is in force. Each server does it: so nodes wait for
 // no election, and each server knows which timetable was the last.
@@ -34,10 +34,10 @@ func (d *Times) RunOnce(ctx context.Context) error {
 	if d.Kept == nil {
 		return d.Timetable.Restate(ctx, func(int64) error { return nil })
 	}
-	kept, err := d.Kept(ctx)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.Timetable.Restate(ctx, func(version int64) error {
+		kept, err := d.Kept(ctx)
 		switch {
 		case err != nil && !d.asked:
 			return fmt.Errorf("history, which would know whether there was a later one, cannot be asked: %w",

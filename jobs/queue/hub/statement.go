@@ -52,11 +52,18 @@ func (q *Timetable) Proven(ctx context.Context) (t windows.Timetable, doubt, err
 	return t, doubt, q.c.Say("windows", err)
 }
 
-// Restate says anew that the timetable is in force, if it is believed and may, which gets its
-// version, returns nothing. A timetable that never was is signed as such.
+// restateAfter is the age of a statement from which it is said anew.
+const restateAfter = time.Minute
+
+// Restate says anew that the timetable is in force, unless some server said so just now, if it is
+// believed and may, which gets its version, returns nothing. A timetable that never was is signed as
+// such.
 func (q *Timetable) Restate(ctx context.Context, may func(version int64) error) error {
 	signs, err := q.notary.Signs()
 	if err != nil || !signs {
+		return err
+	}
+	if k, err := q.Kept(ctx, trust.TimesAsked{}); err != nil || q.notary.Said(k, restateAfter) {
 		return err
 	}
 	for again := true; again; {
