@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TimesEvery is the time between two rounds of Times. A round changes nothing if a server said within
-// the last minute that the timetable is in force; but Redis may have lost that.
+// TimesEvery is the time between two rounds of Times. A round changes nothing if a server said
+// within the last minute that the timetable is in force; but Redis may have lost that.
 const TimesEvery = 5 * time.Second
 
 // Times says again and again that the timetable is in force. Each server does it: so nodes wait for

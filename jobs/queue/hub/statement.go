@@ -56,8 +56,8 @@ func (q *Timetable) Proven(ctx context.Context) (t windows.Timetable, doubt, err
 const restateAfter = time.Minute
 
 // Restate says anew that the timetable is in force, unless some server said so just now, if it is
-// believed and may, which gets its version, returns nothing. A timetable that never was is signed as
-// such.
+// believed and may, which gets its version, returns nothing. A timetable that never was is signed
+// as such.
 func (q *Timetable) Restate(ctx context.Context, may func(version int64) error) error {
 	signs, err := q.notary.Signs()
 	if err != nil || !signs {
