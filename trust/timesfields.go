@@ -81,9 +81,12 @@ func (a TimesAsked) Kept(values []any) KeptTimes {
 
 // CopyOf reads a timetable of which somebody has kept all fields but the excerpts.
 func CopyOf(fields map[string]string) KeptTimes {
-	return KeptTimes{Version: fields[fieldVersion], Stamp: fields[fieldStamp],
-		Statement: []byte(fields[fieldStatement]), Signature: fields[fieldSignature],
-		Table: []byte(fields[fieldTable])}
+	k := KeptTimes{Version: fields[fieldVersion], Stamp: fields[fieldStamp],
+		Statement: []byte(fields[fieldStatement]), Signature: fields[fieldSignature]}
+	if text, is := fields[fieldTable]; is {
+		k.Table = []byte(text)
+	}
+	return k
 }
 
 // CopiedFields returns the names of the fields that CopyOf reads.

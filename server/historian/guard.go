@@ -34,6 +34,8 @@ type Agreed interface {
 	AgreedState(ctx context.Context) (hub.AgreedState, error)
 	AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, error)
 	LoseAgreed(ctx context.Context, lost jobs.AgreedLost) error
+	// Believed reports whether servers have signed a part, if they sign it at all.
+	Believed(part jobs.AgreedPart) bool
 }
 
 // agreedEvery is the time between two comparisons of what was agreed.
@@ -108,7 +110,9 @@ func (k agreedKeeper) keep(ctx context.Context, kept, now map[string]jobs.Agreed
 		if err != nil {
 			return err
 		}
-		changed = append(changed, whole)
+		if k.queue.Believed(whole) {
+			changed = append(changed, whole)
+		}
 	}
 	if len(changed) == 0 {
 		return nil

@@ -25,6 +25,7 @@ type AgreedKept interface {
 	AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, error)
 	LoseAgreed(ctx context.Context, lost jobs.AgreedLost) error
 	RestoreAgreed(ctx context.Context, parts []jobs.AgreedPart, note string) error
+	Believed(part jobs.AgreedPart) bool
 }
 
 // Agreement compares the agreements that Redis has with the copy that history keeps.

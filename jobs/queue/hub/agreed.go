@@ -92,6 +92,16 @@ func (q *Agreed) AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, 
 	return out, nil
 }
 
+// Believed reports whether servers have signed a part that Redis has, if they sign it at all. Others
+// must not replace a copy that history keeps.
+func (q *Agreed) Believed(part jobs.AgreedPart) bool {
+	if part.Part != jobs.AgreedWindows {
+		return true
+	}
+	_, doubt := q.timetable.notary.Believed(trust.CopyOf(part.Fields))
+	return doubt == nil
+}
+
 // timetableOf returns the fields of the timetable that cannot be derived from others, and those
 // that prove it.
 func timetableOf(fields map[string]string) map[string]string {
