@@ -92,8 +92,8 @@ func (q *Agreed) AgreedPart(ctx context.Context, part string) (jobs.AgreedPart, 
 	return out, nil
 }
 
-// Believed reports whether servers have signed a part that Redis has, if they sign it at all. Others
-// must not replace a copy that history keeps.
+// Believed reports whether servers have signed a part that Redis has, if they sign it at all.
+// Others must not replace a copy that history keeps.
 func (q *Agreed) Believed(part jobs.AgreedPart) bool {
 	if part.Part != jobs.AgreedWindows {
 		return true
