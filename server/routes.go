@@ -21,6 +21,7 @@ import (
 	"muster/server/auditlog"
 	"muster/server/books"
 	"muster/server/calendar"
+	"muster/server/chains"
 	"muster/server/idp"
 	"muster/server/orders"
 	"muster/server/reach"
@@ -96,9 +97,10 @@ func (s *Server) register(api huma.API) {
 		History: s.history}
 	o := s.queue.Orders
 	reads, until := readsOf(s.queue), web.Waiter{Stopping: s.site.stopping}
-	chains := chainRoutes{s.chainDuty, s.queue.Hub.Chains, s.queue.Hub.ChainDuty, s.queue.Read.Tasks,
-		until, s.log, s.site.tasks.Sees}
-	submits := submitRoutes{s.intake, find, chains, s.meters, s.log}
+	linked := chains.Resource{Duty: s.chainDuty, Kept: s.queue.Hub.Chains,
+		Care: s.queue.Hub.ChainDuty, Tasks: s.queue.Read.Tasks, Until: until, Log: s.log,
+		Sees: s.site.tasks.Sees}
+	submits := submitRoutes{s.intake, find, linked, s.meters, s.log}
 	hosts := books.HostRoutes{Stock: s.stock, Look: s.look, Waits: s.queue.Read.Waits,
 		SeenJobs: s.site.tasks.SeenJobs}
 	pauses := state.PauseRoutes{Queue: stateOf(s.queue), Stock: s.stock, Agreed: s.agreed,
@@ -112,7 +114,7 @@ func (s *Server) register(api huma.API) {
 		tasks.FollowRoutes{Reads: reads, Streams: s.streams, Find: find, Groups: groups, Why: why},
 		tasks.JobRoutes{Reads: reads, Find: find, Until: until, Why: why, Stock: s.stock,
 			Asks: s.queue.Orders.Asks, Log: s.log, Seen: s.site.tasks.Seen},
-		chains,
+		linked,
 		orders.SwitchRoutes{Switches: o.Switches, Halts: o.Halts, Exclusion: o.Exclusion,
 			Zones: s.queue.Conn, Stock: s.stock, Log: s.log, Whole: whole, Gone: find.Gone,
 			Stands: pauses.All},

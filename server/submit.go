@@ -12,6 +12,7 @@ import (
 	"muster/access"
 	"muster/api"
 	"muster/jobs"
+	"muster/server/chains"
 	"muster/server/duties"
 	"muster/server/intake"
 	"muster/server/metrics"
@@ -48,7 +49,7 @@ type submitOutput struct {
 type submitRoutes struct {
 	intake requests
 	find   tasks.Finder
-	chains chainRoutes
+	chains chains.Resource
 	meters *metrics.Meters
 	log    hclog.Logger
 }
@@ -114,7 +115,7 @@ func (s submitRoutes) accept(ctx context.Context, in *submitInput) (*submitOutpu
 		out.Body.Follows = duties.InfoOf(*a.Chain, jobs.ChainSeen{})
 	case a.Follows != "":
 		var info jobs.ChainInfo
-		info, err = s.chains.info(ctx, a.Follows, access.See)
+		info, err = s.chains.Info(ctx, a.Follows, access.See)
 		out.Body.Follows = &info
 	}
 	if err = web.Problem(err); err != nil {

@@ -17,7 +17,7 @@ import (
 	"muster/internal/proc"
 	"muster/internal/settings"
 	"muster/jobs/queue"
-	"muster/jobs/queue/hub"
+	"muster/jobs/queue/care"
 	"muster/jobs/queue/keys"
 )
 
@@ -132,7 +132,7 @@ func (f *roleFlags) open(ctx context.Context) (*role, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := hub.NewForms(q).Check(ctx, c.Zones); err != nil {
+		if err := care.NewForms(q).Check(ctx, c.Zones); err != nil {
 			return nil, errors.Join(err, q.Close())
 		}
 		return q, nil

@@ -27,7 +27,7 @@ func stores(c *queue.Conn, keys func() (serverkey.Keys, error)) server.Stores {
 	inventory, store := hub.NewInventory(c), blobs.NewStore(c)
 	zones := care.New(c, care.Needs{Work: work.NewWork(c), Halts: halts, Switches: switches,
 		Submits: submits, Cancels: cancels, Inventory: inventory})
-	s := server.Stores{Conn: c, Form: hub.NewForms(c)}
+	s := server.Stores{Conn: c, Form: care.NewForms(c)}
 	s.Read = server.Reads{Tasks: tasks, Jobs: tasks, Waits: tasks,
 		Endings: read.NewEndings(tasks), Outputs: read.NewOutputs(c), Zones: read.NewZones(c),
 		Groups: read.NewGroups(c)}

@@ -90,6 +90,7 @@ var floors = map[string]int{
 	"server/idp":                 3,
 	"server/state":               7,
 	"server/schedules":           6,
+	"server/chains":              7,
 	"server/anchor":              5,
 	"server/approvals":           6,
 	"server/auditlog":            6,

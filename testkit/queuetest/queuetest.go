@@ -19,7 +19,7 @@ import (
 // their type is.
 type (
 	conn      = queue.Conn
-	forms     = hub.Forms
+	forms     = care.Forms
 	store     = blobs.Store
 	keeper    = blobs.Keeper
 	carer     = care.Care
@@ -138,7 +138,7 @@ func Of(c *queue.Conn) *Queue {
 	n, h := hub.NewNodes(c), care.NewHistory(c)
 	t, b := read.NewTasks(c, n, h), blobs.NewStore(c)
 	s := orders.NewSwitches(c, t)
-	q := &Queue{conn: c, forms: hub.NewForms(c), store: b, keeper: blobs.NewKeeper(c, b, t), fsck: care.NewFsck(c),
+	q := &Queue{conn: c, forms: care.NewForms(c), store: b, keeper: blobs.NewKeeper(c, b, t), fsck: care.NewFsck(c),
 		fair: care.NewFair(c), account: h, kin: work.NewKin(c), worker: work.NewWork(c)}
 	q.hubs = hubs{hub.NewAgreed(c), hub.NewChains(c), hub.NewDrains(c), hub.NewEstimates(c),
 		hub.NewFacts(c), hub.NewInventory(c), hub.NewLeaders(c), n, hub.NewSchedules(c),

@@ -1,4 +1,7 @@
-package server
+// Package chains answers questions and orders about tasks that follow each other over HTTP.
+//
+// Floor 7: may import server/duties, server/reach, server/web, jobs/queue, and what is below.
+package chains
 
 import (
 	"context"
@@ -17,30 +20,40 @@ import (
 	"muster/server/web"
 )
 
-// chainRoutes answers questions and orders about tasks that follow each other.
-type chainRoutes struct {
-	duty  *duties.Chains
-	kept  Chains
-	care  duties.ChainCare
-	tasks Tasks
-	until web.Waiter
-	log   hclog.Logger
-
-	// sees reports whether the caller of a context sees a task.
-	sees func(ctx context.Context, id jobs.TaskID, host string) (bool, error)
+// Asking keeps what people order about a chain. AskChain reports whether that is new.
+type Asking interface {
+	AskChain(ctx context.Context, id jobs.TaskID, o jobs.ChainOrders) (fresh bool, err error)
 }
 
-// info returns a chain, named by its own id or that of one of its tasks, if the caller may do
+// Tasks reads tasks. Its errors wrap queue.ErrNotFound.
+type Tasks interface {
+	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
+}
+
+// Resource is the chains over HTTP.
+type Resource struct {
+	Duty  *duties.Chains
+	Kept  Asking
+	Care  duties.ChainCare
+	Tasks Tasks
+	Until web.Waiter
+	Log   hclog.Logger
+
+	// Sees reports whether the caller of a context sees a task.
+	Sees func(ctx context.Context, id jobs.TaskID, host string) (bool, error)
+}
+
+// Info returns a chain, named by its own id or that of one of its tasks, if the caller may do
 // something with it. A chain that the caller does not see is not there.
-func (s chainRoutes) info(ctx context.Context, id jobs.TaskID, verb access.Verb) (jobs.ChainInfo,
+func (s Resource) Info(ctx context.Context, id jobs.TaskID, verb access.Verb) (jobs.ChainInfo,
 	error) {
-	c, o, result, err := s.duty.Read(ctx, id)
+	c, o, result, err := s.Duty.Read(ctx, id)
 	if errors.Is(err, queue.ErrNotFound) {
 		var t jobs.TaskInfo
 		if t, err = s.link(ctx, id); err != nil {
 			return jobs.ChainInfo{}, err
 		}
-		c, o, result, err = s.duty.Read(ctx, t.Chain)
+		c, o, result, err = s.Duty.Read(ctx, t.Chain)
 	}
 	if err == nil {
 		err = reach.Chain{Chain: c, ID: id}.May(ctx, verb)
@@ -51,11 +64,11 @@ func (s chainRoutes) info(ctx context.Context, id jobs.TaskID, verb access.Verb)
 	if result != nil {
 		return *result, nil
 	}
-	seen, err := s.duty.See(ctx, c, o)
+	seen, err := s.Duty.See(ctx, c, o)
 	if err != nil {
 		return jobs.ChainInfo{}, web.Problem(err)
 	}
-	info, err := s.duty.Info(ctx, c, seen)
+	info, err := s.Duty.Info(ctx, c, seen)
 	if err != nil {
 		return jobs.ChainInfo{}, web.Problem(err)
 	}
@@ -63,10 +76,10 @@ func (s chainRoutes) info(ctx context.Context, id jobs.TaskID, verb access.Verb)
 }
 
 // link returns a task of a chain.
-func (s chainRoutes) link(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
-	t, err := s.tasks.Task(ctx, id)
+func (s Resource) link(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
+	t, err := s.Tasks.Task(ctx, id)
 	if err == nil && t.Chain == "" {
-		seen, unread := s.sees(ctx, id, "")
+		seen, unread := s.Sees(ctx, id, "")
 		err = reach.Alone(id, seen, unread)
 	}
 	return t, web.Problem(err)
@@ -86,7 +99,8 @@ type (
 	chainsOutput struct{ Body api.ChainList }
 )
 
-func (s chainRoutes) Routes(api huma.API) {
+// Routes registers the routes of the resource.
+func (s Resource) Routes(api huma.API) {
 	const chain = "/v1/chains/{chain}"
 	huma.Register(api, web.Get("/v1/chains", "List chains that have not ended"), s.chains)
 	huma.Register(api, web.Get(chain, "Show a chain, or wait for it to change"), s.chain)
@@ -95,14 +109,14 @@ func (s chainRoutes) Routes(api huma.API) {
 }
 
 // chains answers GET /v1/chains.
-func (s chainRoutes) chains(ctx context.Context, _ *web.Nothing) (*chainsOutput, error) {
-	ids, err := s.care.Chains(ctx)
+func (s Resource) chains(ctx context.Context, _ *web.Nothing) (*chainsOutput, error) {
+	ids, err := s.Care.Chains(ctx)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
 	out := &chainsOutput{api.ChainList{Chains: []jobs.ChainInfo{}}}
 	for _, id := range ids {
-		c, o, result, err := s.duty.Read(ctx, id)
+		c, o, result, err := s.Duty.Read(ctx, id)
 		if errors.Is(err, queue.ErrNotFound) || err == nil && result != nil {
 			continue
 		}
@@ -112,7 +126,7 @@ func (s chainRoutes) chains(ctx context.Context, _ *web.Nothing) (*chainsOutput,
 		if !reach.SeesChain(ctx, c) {
 			continue
 		}
-		seen, err := s.duty.See(ctx, c, o)
+		seen, err := s.Duty.See(ctx, c, o)
 		if err != nil {
 			return nil, web.Problem(err)
 		}
@@ -122,7 +136,7 @@ func (s chainRoutes) chains(ctx context.Context, _ *web.Nothing) (*chainsOutput,
 }
 
 // chain answers GET /v1/chains/{chain}.
-func (s chainRoutes) chain(ctx context.Context, in *chainInput) (*chainOutput, error) {
+func (s Resource) chain(ctx context.Context, in *chainInput) (*chainOutput, error) {
 	id, err := jobs.ParseTaskID(in.Chain)
 	wrong := web.Mistakes("path.chain", err)
 	wait, err := web.ParseWait(in.Wait)
@@ -130,8 +144,8 @@ func (s chainRoutes) chain(ctx context.Context, in *chainInput) (*chainOutput, e
 		return nil, web.Refusal(wrong)
 	}
 	out := &chainOutput{}
-	err = s.until.Await(ctx, wait, func() (bool, error) {
-		out.Body, err = s.info(ctx, id, access.See)
+	err = s.Until.Await(ctx, wait, func() (bool, error) {
+		out.Body, err = s.Info(ctx, id, access.See)
 		state := out.Body.State
 		return state == jobs.ChainEnded || state == jobs.ChainStopped || string(state) != in.Seen, err
 	})
@@ -139,7 +153,7 @@ func (s chainRoutes) chain(ctx context.Context, in *chainInput) (*chainOutput, e
 }
 
 // nextChain lets a chain go on that has stopped before anything was activated.
-func (s chainRoutes) nextChain(ctx context.Context, in *chainOrder) (*chainOutput, error) {
+func (s Resource) nextChain(ctx context.Context, in *chainOrder) (*chainOutput, error) {
 	return s.askChain(ctx, in, "let go on", func(i jobs.ChainInfo, note string) (
 		jobs.ChainOrders, string) {
 		if i.State != jobs.ChainStopped || i.Broken != "" {
@@ -150,7 +164,7 @@ func (s chainRoutes) nextChain(ctx context.Context, in *chainOrder) (*chainOutpu
 }
 
 // takeChainBack takes all of a chain back, whatever its budget says.
-func (s chainRoutes) takeChainBack(ctx context.Context, in *chainOrder) (*chainOutput, error) {
+func (s Resource) takeChainBack(ctx context.Context, in *chainOrder) (*chainOutput, error) {
 	return s.askChain(ctx, in, "taken back", func(i jobs.ChainInfo, note string) (
 		jobs.ChainOrders, string) {
 		switch last := i.Tasks[len(i.Tasks)-1]; {
@@ -163,13 +177,13 @@ func (s chainRoutes) takeChainBack(ctx context.Context, in *chainOrder) (*chainO
 	})
 }
 
-func (s chainRoutes) askChain(ctx context.Context, in *chainOrder, done string,
+func (s Resource) askChain(ctx context.Context, in *chainOrder, done string,
 	may func(jobs.ChainInfo, string) (jobs.ChainOrders, string)) (*chainOutput, error) {
 	id, err := jobs.ParseTaskID(in.Chain)
 	if err != nil {
 		return nil, web.Refusal(web.Mistakes("path.chain", err))
 	}
-	info, err := s.info(ctx, id, access.Order)
+	info, err := s.Info(ctx, id, access.Order)
 	if err != nil {
 		return nil, err
 	}
@@ -181,12 +195,12 @@ func (s chainRoutes) askChain(ctx context.Context, in *chainOrder, done string,
 	if no != "" {
 		return nil, huma.Error409Conflict(fmt.Sprintf("chain %s: %s", info.Chain, no))
 	}
-	fresh, err := s.kept.AskChain(ctx, info.Chain, ask)
+	fresh, err := s.Kept.AskChain(ctx, info.Chain, ask)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
-	web.LogOrder(s.log, "chain "+done, g, "chain", info.Chain, "already", !fresh)
-	if info, err = s.info(ctx, info.Chain, access.See); err != nil {
+	web.LogOrder(s.Log, "chain "+done, g, "chain", info.Chain, "already", !fresh)
+	if info, err = s.Info(ctx, info.Chain, access.See); err != nil {
 		return nil, err
 	}
 	return &chainOutput{info}, nil
