@@ -35,6 +35,9 @@ type Config struct {
 	// for the demo, whose operators are pretended.
 	Claims bool
 
+	// NoPages leaves out the pages for browsers; the API is there in any case.
+	NoPages bool
+
 	Version string // of this program
 	Name    string // of this machine, for people who look which server has a duty
 	Blobs   Blobs  // zero: DefaultBlobs

@@ -53,7 +53,8 @@ func (s *Server) routes() (http.Handler, error) {
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[jobs.Time](), reflect.TypeFor[instant]())
 	api := humago.New(mux, c)
 	hook := scribe.Hook{Scribe: s.audit.Scribe}
-	api.UseMiddleware(s.gate(hook).Middleware, s.site.form.Middleware, hook.Middleware)
+	api.UseMiddleware(s.gate(hook).Middleware, web.Probing, s.site.form.Middleware,
+		hook.Middleware)
 	s.register(api)
 
 	document, err := json.Marshal(api.OpenAPI())
@@ -215,6 +216,7 @@ func (s *Server) watch() auditlog.Watch { return auditlog.Watch{Log: s.audit, No
 // without a route.
 func (s *Server) around(mux *http.ServeMux, out *keptOut) http.Handler {
 	door := guard{s.site.tokens, s.site.sessions, out, s.cfg.Claims}
+	shown := s.newPages(mux, door)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &web.Exchange{ResponseWriter: w}
 		begun := time.Now()
@@ -229,6 +231,10 @@ func (s *Server) around(mux *http.ServeMux, out *keptOut) http.Handler {
 				panic(http.ErrAbortHandler) // the client must not take a part for the whole
 			}
 		}()
+		if !s.cfg.NoPages && shown.Has(r) {
+			door.letPage(x, r, shown)
+			return
+		}
 		door.let(x, r, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, pattern := mux.Handler(r); pattern == "" {
 				noRoute(mux, w, r)

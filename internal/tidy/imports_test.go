@@ -96,6 +96,8 @@ var floors = map[string]int{
 	"server/auditlog":            6,
 	"server/scribe":              5,
 	"server/orders":              6,
+	"server/pages":               5,
+	"server/pages/assets":        0,
 	"server/tasks":               7,
 	"server/reach":               6,
 	"server/calendar":            6,

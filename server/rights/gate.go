@@ -66,7 +66,9 @@ func whoOf(c web.Caller) access.Who {
 
 func (g Gate) refuse(ctx huma.Context, x *web.Exchange, err error) {
 	web.WriteProblem(x, err)
-	g.Refused(ctx, x.Status)
+	if !web.Probes(ctx.Context()) { // nobody tried anything
+		g.Refused(ctx, x.Status)
+	}
 }
 
 // check returns the answer that refuses a request; nil: it is allowed.
