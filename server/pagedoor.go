@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"muster/server/pages"
+	"muster/server/pages/frame"
 	"muster/server/web"
 )
 
@@ -12,17 +13,17 @@ import (
 const loginPath = "/login"
 
 // newPages returns the pages, which ask the API behind the guard.
-func (s *Server) newPages(api http.Handler, door guard) *pages.Pages {
-	return pages.New(pages.Needs{API: api, Identify: door.identify, Stopping: s.site.stopping})
+func (s *Server) newPages(api http.Handler, door guard) *frame.Frame {
+	return pages.New(frame.Needs{API: api, Identify: door.identify, Stopping: s.site.stopping})
 }
 
 // letPage is let for the pages of browsers: it sends those without a name to the login.
-func (s guard) letPage(x *web.Exchange, r *http.Request, p *pages.Pages) {
+func (s guard) letPage(x *web.Exchange, r *http.Request, p *frame.Frame) {
 	h := x.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	if !pages.Free(r) {
+	if !frame.Free(r) {
 		who, err := s.identify(r)
 		if err != nil {
 			s.door.out(r, err)

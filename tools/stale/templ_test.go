@@ -2,6 +2,7 @@ package stale
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,14 +14,16 @@ import (
 func TestThePagesAreMadeOfTheirSources(t *testing.T) {
 	const from = "../../server/pages"
 	dir := t.TempDir()
-	list, err := filepath.Glob(from + "/*.templ")
+	list, err := filepath.Glob(from + "/*/*.templ")
 	if err != nil || len(list) == 0 {
 		t.Fatalf("no sources: %v", err)
 	}
 	for _, name := range list {
 		text, err := os.ReadFile(name)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o600)
+			to := filepath.Join(dir, filepath.Base(filepath.Dir(name)))
+			err = errors.Join(os.MkdirAll(to, 0o700),
+				os.WriteFile(filepath.Join(to, filepath.Base(name)), text, 0o600))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +34,8 @@ func TestThePagesAreMadeOfTheirSources(t *testing.T) {
 		t.Fatalf("templ: %v\n%s", err, out)
 	}
 	for _, name := range list {
-		made := strings.TrimSuffix(filepath.Base(name), ".templ") + "_templ.go"
+		made := filepath.Join(filepath.Base(filepath.Dir(name)),
+			strings.TrimSuffix(filepath.Base(name), ".templ")+"_templ.go")
 		want, err := os.ReadFile(filepath.Join(dir, made))
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package pages
+package work
 
 import (
 	"fmt"
@@ -6,11 +6,11 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"muster/api"
 	"muster/jobs"
+	"muster/server/pages/frame"
 )
 
 // A want is something that needs a person.
@@ -34,10 +34,10 @@ type nowFacts struct {
 const wrongShown = 20
 
 // now shows what needs a person, what runs, what is due, and what went wrong.
-func now(h house, _ *http.Request) (show, error) {
+func now(h frame.House, _ *http.Request) (frame.Show, error) {
 	var list api.TaskList
-	if err := h.get("/v1/tasks", url.Values{"limit": {"500"}}, &list); err != nil {
-		return show{}, err
+	if err := h.Get("/v1/tasks", url.Values{"limit": {"500"}}, &list); err != nil {
+		return frame.Show{}, err
 	}
 	n := nowFacts{}
 	for _, t := range list.Tasks {
@@ -50,11 +50,11 @@ func now(h house, _ *http.Request) (show, error) {
 	n.lookAtWork(h)
 	n.lookAtTimes(h)
 	n.lookAtPast(h)
-	return show{title: "Now", nav: "Now", parts: []part{
-		{id: "wants", live: true, body: nowWants(n)},
-		{id: "runs", live: true, body: nowRuns(n.runs)},
-		{id: "due", live: true, body: nowDue(n)},
-		{id: "wrong", live: true, body: nowWrong(n)},
+	return frame.Show{Title: "Now", Nav: "Now", Parts: []frame.Part{
+		{ID: "wants", Live: true, Body: nowWants(n)},
+		{ID: "runs", Live: true, Body: nowRuns(n.runs)},
+		{ID: "due", Live: true, Body: nowDue(n)},
+		{ID: "wrong", Live: true, Body: nowWrong(n)},
 	}}, nil
 }
 
@@ -76,16 +76,16 @@ func (n *nowFacts) miss(noun, why string) {
 	}
 }
 
-func (n *nowFacts) lookAtHealth(h house) {
-	health := try[api.Health](h, "/v1/health", nil)
-	if health.why != "" {
-		n.want(place{"/nodes", "Nodes", true}, "%s", health.why)
-	} else if health.is.Status != "ok" {
-		n.want(place{"/nodes", "Nodes", true}, "%s", health.is.Status)
+func (n *nowFacts) lookAtHealth(h frame.House) {
+	health := frame.Try[api.Health](h, "/v1/health", nil)
+	if health.Why != "" {
+		n.want(place{"/nodes", "Nodes", true}, "%s", health.Why)
+	} else if health.Is.Status != "ok" {
+		n.want(place{"/nodes", "Nodes", true}, "%s", health.Is.Status)
 	}
-	nodes := try[api.NodeList](h, "/v1/nodes", nil)
-	n.miss("nodes", nodes.why)
-	for _, one := range nodes.is.Nodes {
+	nodes := frame.Try[api.NodeList](h, "/v1/nodes", nil)
+	n.miss("nodes", nodes.Why)
+	for _, one := range nodes.Is.Nodes {
 		switch {
 		case one.State == jobs.NodeGone:
 			n.want(place{"/nodes", "Nodes", true}, "node %s is gone", one.ID)
@@ -93,34 +93,34 @@ func (n *nowFacts) lookAtHealth(h house) {
 			n.want(place{"/nodes", "Nodes", false}, "node %s: %s", one.ID, one.Note)
 		case one.Clock.Wrong():
 			n.want(place{"/nodes", "Nodes", true}, "node %s: its clock is wrong by %s", one.ID,
-				took(max(one.Clock.Skew, -one.Clock.Skew)))
+				frame.Took(max(one.Clock.Skew, -one.Clock.Skew)))
 		}
 	}
 }
 
-func (n *nowFacts) lookAtPauses(h house) {
-	p := try[api.PauseList](h, "/v1/pauses", url.Values{"tasks": {"true"}})
-	n.miss("pauses", p.why)
-	if p.is.Halted != "" {
-		n.want(place{"/order/lift", "Lift the halt", true}, "everything is halted: %s", p.is.Halted)
+func (n *nowFacts) lookAtPauses(h frame.House) {
+	p := frame.Try[api.PauseList](h, "/v1/pauses", url.Values{"tasks": {"true"}})
+	n.miss("pauses", p.Why)
+	if p.Is.Halted != "" {
+		n.want(place{"/order/lift", "Lift the halt", true}, "everything is halted: %s", p.Is.Halted)
 	}
-	if p.is.Lost != "" {
-		n.want(place{"/queue", "Queue", true}, "%s", p.is.Lost)
+	if p.Is.Lost != "" {
+		n.want(place{"/queue", "Queue", true}, "%s", p.Is.Lost)
 	}
-	if p.is.History != nil {
-		n.want(place{"/history", "History", true}, "%s", p.is.History.Words())
+	if p.Is.History != nil {
+		n.want(place{"/history", "History", true}, "%s", p.Is.History.Words())
 	}
-	for _, zone := range sorted(p.is.NoNode) {
-		n.want(place{"/nodes", "Nodes", true}, "zone %s has no working node: %s", zone, p.is.NoNode[zone])
+	for _, zone := range frame.Sorted(p.Is.NoNode) {
+		n.want(place{"/nodes", "Nodes", true}, "zone %s has no working node: %s", zone, p.Is.NoNode[zone])
 	}
-	for _, zone := range sorted(p.is.Zones) {
-		n.want(place{"/queue", "Queue", false}, "zone %s is paused: %s", zone, p.is.Zones[zone])
+	for _, zone := range frame.Sorted(p.Is.Zones) {
+		n.want(place{"/queue", "Queue", false}, "zone %s is paused: %s", zone, p.Is.Zones[zone])
 	}
-	for _, c := range sorted(p.is.Customers) {
-		n.want(place{"/queue", "Queue", false}, "customer %s is paused: %s", c, p.is.Customers[c])
+	for _, c := range frame.Sorted(p.Is.Customers) {
+		n.want(place{"/queue", "Queue", false}, "customer %s is paused: %s", c, p.Is.Customers[c])
 	}
-	q := try[api.QueueInfo](h, "/v1/queue", nil)
-	for _, z := range q.is.Zones {
+	q := frame.Try[api.QueueInfo](h, "/v1/queue", nil)
+	for _, z := range q.Is.Zones {
 		if !z.Frozen.IsZero() {
 			n.want(place{"/queue", "Queue", true}, "zone %s is frozen: %s", z.Zone, z.Why)
 		}
@@ -129,16 +129,16 @@ func (n *nowFacts) lookAtPauses(h house) {
 		}
 		n.waits = append(n.waits, z.Deferred.Appointments...)
 	}
-	g := try[api.GroupList](h, "/v1/groups", nil)
-	n.miss("groups", g.why)
-	for _, one := range g.is.Groups {
+	g := frame.Try[api.GroupList](h, "/v1/groups", nil)
+	n.miss("groups", g.Why)
+	for _, one := range g.Is.Groups {
 		if one.Frozen != "" {
 			n.want(place{"/queue#groups", "Queue", true}, "group %s is frozen: %s", one.Name, one.Frozen)
 		}
 	}
 }
 
-func (n *nowFacts) lookAtWork(h house) {
+func (n *nowFacts) lookAtWork(h frame.House) {
 	for _, t := range n.runs {
 		name := fmt.Sprintf("task %s (%s)", t.Task, t.Runbook)
 		at := place{"/tasks/" + string(t.Task), string(t.Task), false}
@@ -151,29 +151,30 @@ func (n *nowFacts) lookAtWork(h house) {
 			n.want(at, "%s is paused: %s", name, t.Paused)
 		}
 	}
-	gates := try[api.GateList](h, "/v1/gates", nil)
-	n.miss("gates", gates.why)
+	gates := frame.Try[api.GateList](h, "/v1/gates", nil)
+	n.miss("gates", gates.Why)
 	byTask := map[jobs.TaskID]int{}
-	for _, g := range gates.is.Gates {
+	for _, g := range gates.Is.Gates {
 		byTask[g.Task]++
 	}
-	for _, id := range sorted(byTask) {
+	for _, id := range frame.Sorted(byTask) {
 		n.want(place{"/tasks/" + string(id), string(id), false},
-			"task %s: %s at a gate, until a person answers", id, count(byTask[id], "job waits", "jobs wait"))
+			"task %s: %s at a gate, until a person answers", id, frame.Count(byTask[id], "job waits",
+				"jobs wait"))
 	}
-	held := try[api.HeldList](h, "/v1/approvals", nil)
-	n.miss("approvals", held.why)
-	for _, a := range held.is.Approvals {
+	held := frame.Try[api.HeldList](h, "/v1/approvals", nil)
+	n.miss("approvals", held.Why)
+	for _, a := range held.Is.Approvals {
 		n.want(place{"/approvals/" + string(a.Task), "Look at it", false},
 			"task %s (%s on %s) of %s waits for signatures", a.Task, a.Runbook,
-			count(a.Hosts, "host", "hosts"), a.Operator)
+			frame.Count(a.Hosts, "host", "hosts"), a.Operator)
 	}
 }
 
-func (n *nowFacts) lookAtTimes(h house) {
-	s := try[api.ScheduleList](h, "/v1/schedules", nil)
-	n.miss("schedules", s.why)
-	for _, one := range s.is.Schedules {
+func (n *nowFacts) lookAtTimes(h frame.House) {
+	s := frame.Try[api.ScheduleList](h, "/v1/schedules", nil)
+	n.miss("schedules", s.Why)
+	for _, one := range s.Is.Schedules {
 		if one.Ticks.Refused {
 			n.want(place{"/schedules", "Schedules", false},
 				"schedule %s: its last tick has no task: %s", one.Name, one.Ticks.Result)
@@ -192,41 +193,17 @@ func dayAgo() string {
 	return time.Now().UTC().Add(-24 * time.Hour).Truncate(time.Minute).Format(time.RFC3339)
 }
 
-func (n *nowFacts) lookAtPast(h house) {
+func (n *nowFacts) lookAtPast(h frame.House) {
 	for _, o := range []jobs.Outcome{jobs.Unknown, jobs.Failed, jobs.Timeout, jobs.RolledBack,
 		jobs.Unreachable} {
-		past := try[api.PastJobs](h, "/v1/history", url.Values{"outcome": {string(o)},
+		past := frame.Try[api.PastJobs](h, "/v1/history", url.Values{"outcome": {string(o)},
 			"from": {dayAgo()}, "limit": {strconv.Itoa(wrongShown)}})
-		if past.why != "" {
-			n.wrongIs = past.why
+		if past.Why != "" {
+			n.wrongIs = past.Why
 			return
 		}
-		n.wrong = append(n.wrong, past.is.Jobs...)
+		n.wrong = append(n.wrong, past.Is.Jobs...)
 	}
 	slices.SortFunc(n.wrong, func(a, b api.PastJob) int { return b.Finished.Compare(a.Finished.Time) })
 	n.wrong = n.wrong[:min(wrongShown, len(n.wrong))]
-}
-
-// sorted returns the keys of a map in order.
-func sorted[K ~string, V any](m map[K]V) []K {
-	out := make([]K, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// count returns a number with its noun.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
-}
-
-// firstLine returns the first line of a text.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

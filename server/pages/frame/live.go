@@ -1,4 +1,4 @@
-package pages
+package frame
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ type liveKey struct{}
 
 // taken keeps the content of a page for a stream.
 type taken struct {
-	show show
+	show Show
 	err  error
 }
 
@@ -45,7 +45,7 @@ type seen map[string]string
 
 // live answers with the parts of a page that change, as Server-Sent Events. The id of an event says
 // which contents the browser has then, so that one which returns gets only the news.
-func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
+func (p *Frame) live(w http.ResponseWriter, r *http.Request) {
 	if p.lives.open.Add(1) > livesMax {
 		p.lives.open.Add(-1)
 		web.WriteProblem(w, web.Away(fmt.Sprintf("%d pages are open, more are not kept up to date",
@@ -69,7 +69,7 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
 }
 
 // looks returns the request for the page that a stream keeps up to date.
-func (p *Pages) looks(r *http.Request) (*http.Request, error) {
+func (p *Frame) looks(r *http.Request) (*http.Request, error) {
 	at := r.URL.Query().Get("at")
 	look, err := http.NewRequestWithContext(r.Context(), http.MethodGet, at, nil)
 	if err != nil || !strings.HasPrefix(at, "/") || look.URL.Host != "" ||
@@ -81,7 +81,7 @@ func (p *Pages) looks(r *http.Request) (*http.Request, error) {
 }
 
 // once answers with the parts of a page that change, for a browser that has no stream.
-func (p *Pages) once(w http.ResponseWriter, r *http.Request) {
+func (p *Frame) once(w http.ResponseWriter, r *http.Request) {
 	look, err := p.looks(r)
 	if err != nil {
 		web.WriteProblem(w, err)
@@ -90,7 +90,7 @@ func (p *Pages) once(w http.ResponseWriter, r *http.Request) {
 	s := &stream{w: w, pages: p, look: look}
 	list, err := s.parts(r.Context())
 	if err != nil {
-		web.WriteProblem(w, huma.NewError(problemOf(err).Status, err.Error()))
+		web.WriteProblem(w, huma.NewError(ProblemOf(err).Status, err.Error()))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -109,7 +109,7 @@ type piece struct {
 // parts looks at the page and returns the parts of it that change.
 func (s *stream) parts(ctx context.Context) ([]piece, error) {
 	var to taken
-	x := &web.Exchange{ResponseWriter: &answer{header: http.Header{}}}
+	x := &web.Exchange{ResponseWriter: &Reply{Head: http.Header{}}}
 	if mine, ok := s.w.(*web.Exchange); ok {
 		x.Who = mine.Who
 	}
@@ -118,22 +118,22 @@ func (s *stream) parts(ctx context.Context) ([]piece, error) {
 		return nil, to.err
 	}
 	list := []piece{}
-	for _, one := range to.show.parts {
-		if !one.live {
+	for _, one := range to.show.Parts {
+		if !one.Live {
 			continue
 		}
 		var html bytes.Buffer
-		if err := one.body.Render(ctx, &html); err != nil {
+		if err := one.Body.Render(ctx, &html); err != nil {
 			return nil, err
 		}
-		list = append(list, piece{one.id, html.String(), hashOf(html.Bytes()), one.hold})
+		list = append(list, piece{one.ID, html.String(), hashOf(html.Bytes()), one.Hold})
 	}
 	return list, nil
 }
 
 // A stream keeps one open page up to date.
 type stream struct {
-	pages  *Pages
+	pages  *Frame
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	asks   *http.Request // of the stream
@@ -242,7 +242,7 @@ func seenOf(id string) seen {
 // String returns the id of an event.
 func (s seen) String() string {
 	var parts []string
-	for _, name := range sorted(s) {
+	for _, name := range Sorted(s) {
 		parts = append(parts, name+"="+s[name])
 	}
 	return strings.Join(parts, ",")

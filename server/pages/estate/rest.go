@@ -1,0 +1,371 @@
+package estate
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"muster/server/pages/frame"
+
+	"muster/api"
+	"muster/jobs"
+)
+
+// openings has the windows and freezes for their page.
+type openings struct {
+	list api.WindowList
+	next []api.Occurrence // of all windows, in order
+}
+
+// occurrencesShown is the number of occurrences of each window that the page asks for.
+const occurrencesShown = "8"
+
+// theWindows lists what opens next, the windows, freezes and approvals.
+func theWindows(h frame.House, _ *http.Request) (frame.Show, error) {
+	var o openings
+	if err := h.Get("/v1/windows", nil, &o.list); err != nil {
+		return frame.Show{}, err
+	}
+	for _, w := range o.list.Windows[:min(50, len(o.list.Windows))] {
+		next := frame.Try[api.OccurrenceList](h, "/v1/windows/"+url.PathEscape(w.Name)+"/next",
+			url.Values{"count": {occurrencesShown}})
+		o.next = append(o.next, next.Is.Occurrences...)
+	}
+	slices.SortFunc(o.next, func(a, b api.Occurrence) int { return a.Start.Compare(b.Start.Time) })
+	return frame.Show{Title: "Windows", Nav: "Windows", Parts: []frame.Part{
+		{ID: "next", Body: windowsNext(o)}, {ID: "windows", Body: windowTablePart(o.list.Windows)},
+		{ID: "freezes", Live: true, Body: freezesPart(o.list)},
+		{ID: "approvals", Body: windowApprovals(o.list)}}}, nil
+}
+
+// theSchedules lists the schedules.
+func theSchedules(h frame.House, _ *http.Request) (frame.Show, error) {
+	var list api.ScheduleList
+	if err := h.Get("/v1/schedules", nil, &list); err != nil {
+		return frame.Show{}, err
+	}
+	return frame.Show{Title: "Schedules", Nav: "Schedules", Parts: []frame.Part{
+		{ID: "schedules", Live: true, Hold: true, Body: scheduleTable(list.Schedules)}}}, nil
+}
+
+// scheduleFacts has what the page of a schedule shows.
+type scheduleFacts struct {
+	s      api.ScheduleInfo
+	ticks  frame.Asked[api.TickList]
+	can    []frame.Order
+	cannot []frame.Denied
+}
+
+// schedule shows a schedule with the ticks ahead.
+func schedule(h frame.House, r *http.Request) (frame.Show, error) {
+	name := r.PathValue("schedule")
+	path := "/v1/schedules/" + url.PathEscape(name)
+	var f scheduleFacts
+	if err := h.Get(path, nil, &f.s); err != nil {
+		return frame.Show{}, err
+	}
+	f.ticks = frame.Try[api.TickList](h, path+"/next", url.Values{"count": {"20"}})
+	at := "/schedules/" + name + "/order/"
+	list := []frame.Order{{Word: "pause", Name: "Pause", Link: at + "pause"}, {Word: "run",
+		Name: "Run now", Link: at + "run"}}
+	if f.s.Paused != "" {
+		list[0] = frame.Order{Word: "resume", Name: "Resume", Link: at + "resume"}
+	}
+	f.can, f.cannot = frame.Sift(h, list, map[string]string{"pause": path + "/pause",
+		"resume": path + "/resume", "run": path + "/run"})
+	return frame.Show{Title: "Schedule " + name, Nav: "Schedules", Parts: []frame.Part{
+		{ID: "schedule", Live: true, Body: schedulePart(f)},
+		{ID: "orders", Live: true, Body: frame.OrderPart(f.can, f.cannot)},
+		{ID: "ticks", Body: ticksPart(f.ticks)}}}, nil
+}
+
+// factsOfSchedule lists what a schedule does.
+func factsOfSchedule(s api.ScheduleInfo) []frame.Fact {
+	var args []string
+	for _, name := range frame.Sorted(s.Args) {
+		args = append(args, name+"="+s.Args[name])
+	}
+	skipped := ""
+	if s.Ticks.Skipped > 0 {
+		skipped = frame.Count(s.Ticks.Skipped, "tick was", "ticks were") + " missed and not fired"
+	}
+	enabled := "no"
+	if s.Enabled {
+		enabled = "yes"
+	}
+	return []frame.Fact{{Name: "Runs", Value: s.Runbook, Link: "/runbooks/" + s.Runbook},
+		{Name: "Arguments", Value: strings.Join(args, " ")}, {Name: "On", Value: s.On},
+		{Name: "When", Value: s.Cron + " (" + s.Zone + ")"}, {Name: "Enabled", Value: enabled},
+		{Name: "Paused", Value: s.Paused}, frame.Timed("Next tick", s.Next), frame.Timed("Last tick",
+			s.Ticks.Tick),
+		{Name: "Result of it", Value: s.Ticks.Result},
+		{Name: "Its task", Value: string(s.Ticks.Task), Link: frame.LinkOf(string(s.Ticks.Task))},
+		{Name: "Skipped", Value: skipped}, {Name: "Owner", Value: s.Owner}, {Name: "Written by",
+			Value: s.By},
+		frame.Timed("Written", s.At)}
+}
+
+// historyNames are the filters of history, in the order of their fields.
+var historyNames = []string{"customer", "host", "runbook", "operator", "outcome", "task", "from",
+	"to"}
+
+// historyDays is the time that history shows unless it is asked for another.
+const historyDays = 7
+
+// historyFacts has what the page of history shows.
+type historyFacts struct {
+	q    url.Values
+	from string
+	page api.PastJobs
+}
+
+// theHistory shows jobs that have ended, those of the last days first.
+func theHistory(h frame.House, r *http.Request) (frame.Show, error) {
+	f := historyFacts{q: r.URL.Query()}
+	ask := url.Values{"limit": {"100"}}
+	for _, name := range append([]string{"cursor"}, historyNames...) {
+		if v := strings.TrimSpace(f.q.Get(name)); v != "" {
+			ask.Set(name, v)
+		}
+	}
+	if ask.Get("from") == "" {
+		f.from = time.Now().UTC().AddDate(0, 0, -historyDays).Truncate(time.Hour).Format(time.RFC3339)
+		ask.Set("from", f.from)
+	} else {
+		f.from = ask.Get("from")
+	}
+	s := frame.Show{Title: "History", Nav: "History", Top: historyForm(f)}
+	if err := h.Get("/v1/history", ask, &f.page); err != nil {
+		p := frame.ProblemOf(err)
+		s.Status = p.Status
+		s.Parts = []frame.Part{{ID: "problem", Body: frame.ProblemPart(p)}}
+		return s, nil
+	}
+	s.Parts = []frame.Part{{ID: "past", Body: historyPart(f)}}
+	return s, nil
+}
+
+// export returns the address of the same jobs as a file.
+func (f historyFacts) export() string {
+	q := url.Values{}
+	for _, name := range historyNames {
+		if v := f.q.Get(name); v != "" {
+			q.Set(name, v)
+		}
+	}
+	if q.Get("from") == "" {
+		q.Set("from", f.from)
+	}
+	return "/v1/history/export?" + q.Encode()
+}
+
+// theNodes lists nodes and duties.
+func theNodes(h frame.House, _ *http.Request) (frame.Show, error) {
+	var list api.NodeList
+	if err := h.Get("/v1/nodes", nil, &list); err != nil {
+		return frame.Show{}, err
+	}
+	health := frame.Try[api.Health](h, "/v1/health", nil)
+	return frame.Show{Title: "Nodes", Nav: "Nodes", Parts: []frame.Part{
+		{ID: "health", Live: true, Body: healthPart(health)},
+		{ID: "nodes", Live: true, Body: nodeTable(list.Nodes)},
+		{ID: "duties", Live: true, Body: dutyTable(list.Duties)}}}, nil
+}
+
+// clockOf describes the clock of a node.
+func clockOf(n jobs.Node) string {
+	text := fmt.Sprintf("%+.3f s", n.Clock.Skew)
+	if n.Clock.Loose != "" {
+		text += "; " + n.Clock.Loose
+	}
+	return text
+}
+
+// busy counts the jobs in the hands of a node.
+func busy(n jobs.Node) int {
+	k := 0
+	for _, c := range n.Children {
+		if c.Job != "" {
+			k += max(1, len(c.Jobs))
+		}
+	}
+	return k
+}
+
+// theApprovals lists the tasks that wait for signatures.
+func theApprovals(h frame.House, _ *http.Request) (frame.Show, error) {
+	var list api.HeldList
+	if err := h.Get("/v1/approvals", nil, &list); err != nil {
+		return frame.Show{}, err
+	}
+	return frame.Show{Title: "Approvals", Nav: "Approvals", Parts: []frame.Part{
+		{ID: "held", Live: true, Hold: true, Body: heldTable(list.Approvals)}}}, nil
+}
+
+// approval shows the plan of a task that waits for signatures.
+func approval(h frame.House, r *http.Request) (frame.Show, error) {
+	id := r.PathValue("task")
+	var d api.HeldDetail
+	if err := h.Get("/v1/approvals/"+url.PathEscape(id), nil, &d); err != nil {
+		return frame.Show{}, err
+	}
+	return frame.Show{Title: "Approve " + d.Runbook + " on " + frame.Count(d.Hosts, "host", "hosts"),
+		Nav: "Approvals", Parts: []frame.Part{{ID: "held", Body: heldPart(d)}}}, nil
+}
+
+// factsOfHeld lists the plan of a task that waits for signatures.
+func factsOfHeld(d api.HeldDetail) []frame.Fact {
+	missing := "not known: this server has no folder trust"
+	if d.Missing != nil {
+		missing = strconv.Itoa(*d.Missing)
+	}
+	return []frame.Fact{{Name: "Runbook", Value: d.Runbook, Link: "/runbooks/" + d.Runbook},
+		{Name: "Arguments", Value: d.Ran.Text()}, {Name: "On", Value: d.On},
+		{Name: "Operator", Value: d.Operator}, {Name: "Reason", Value: d.Reason},
+		{Name: "Hash of the order", Value: d.Hash}, {Name: "Signed by", Value: strings.Join(d.Signed,
+			", ")},
+		{Name: "People who must still sign", Value: missing}, frame.Timed("Since", d.Since),
+		frame.Timed("Expires", d.Until), frame.Timed("Not before", d.NotBefore), frame.Timed("Not after",
+			d.NotAfter)}
+}
+
+// auditNames are the filters of the audit log.
+var auditNames = []string{"who", "verb", "object"}
+
+// theAudit shows the audit log, the newest entry first.
+func theAudit(h frame.House, r *http.Request) (frame.Show, error) {
+	q := r.URL.Query()
+	ask := url.Values{"limit": {"100"}}
+	for _, name := range append([]string{"before"}, auditNames...) {
+		if v := strings.TrimSpace(q.Get(name)); v != "" {
+			ask.Set(name, v)
+		}
+	}
+	var page api.AuditPage
+	if err := h.Get("/v1/audit", ask, &page); err != nil {
+		return frame.Show{}, err
+	}
+	state := frame.Try[api.AuditState](h, "/v1/audit/state", nil)
+	return frame.Show{Title: "Audit log", Nav: "Audit", Top: auditForm(q), Parts: []frame.Part{
+		{ID: "state", Body: auditStatePart(state)}, {ID: "entries", Body: auditTable(page, q)}}}, nil
+}
+
+// endOf says how a request of the audit log ended.
+func endOf(e api.AuditEntry) string {
+	if e.Ended == nil {
+		return ""
+	}
+	return e.Ended.Result
+}
+
+// theAccess shows who the person is, what that proves, and the tokens.
+func theAccess(h frame.House, _ *http.Request) (frame.Show, error) {
+	var who api.Whoami
+	if err := h.Get("/v1/whoami", nil, &who); err != nil {
+		return frame.Show{}, err
+	}
+	tokens := frame.Try[api.TokenList](h, "/v1/tokens", nil)
+	return frame.Show{Title: "Access", Nav: "Audit", Parts: []frame.Part{{ID: "who",
+		Body: whoPart(who)},
+		{ID: "tokens", Body: tokenTable(tokens)}}}, nil
+}
+
+// factsOfWho lists who a person is.
+func factsOfWho(w api.Whoami) []frame.Fact {
+	return []frame.Fact{{Name: "Principal", Value: w.Principal}, {Name: "Proved by", Value: w.Proof},
+		{Name: "Token", Value: w.Token}, frame.Timed("Ends", w.Expires),
+		{Name: "Groups", Value: strings.Join(w.Groups, ", ")},
+		{Name: "May, somewhere", Value: strings.Join(w.Verbs, ", ")}, {Name: "Admin",
+			Value: frame.Yes(w.Admin)}}
+}
+
+// A hit is something that a search has found.
+type found struct{ kind, name, link, words string }
+
+// foundMax bounds the hosts that a search shows.
+const foundMax = 50
+
+// search looks for hosts, tasks, runbooks and customers.
+func search(h frame.House, r *http.Request) (frame.Show, error) {
+	word := strings.TrimSpace(r.URL.Query().Get("q"))
+	var list []found
+	if word != "" {
+		list = lookFor(h, strings.ToLower(word))
+	}
+	return frame.Show{Title: "Search", Nav: "", Parts: []frame.Part{{ID: "found",
+		Body: foundPart(word, list)}}}, nil
+}
+
+// lookFor returns what has a word in its name.
+func lookFor(h frame.House, word string) []found {
+	var list []found
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), word) }
+	books := frame.Try[api.RunbookList](h, "/v1/runbooks", nil)
+	for _, b := range books.Is.Runbooks {
+		if has(b.Name) {
+			list = append(list, found{"runbook", b.Name, "/runbooks/" + b.Name, b.Description})
+		}
+	}
+	all := frame.Try[api.TaskList](h, "/v1/tasks", url.Values{"limit": {"500"}})
+	for _, t := range all.Is.Tasks {
+		if has(string(t.Task)) || has(t.Runbook+" "+t.Operator) && len(list) < foundMax {
+			list = append(list, found{"task", string(t.Task), "/tasks/" + string(t.Task),
+				t.Runbook + " on " + frame.ClipText(t.On) + " of " + t.Operator})
+		}
+	}
+	customers, hosts := map[string]int{}, 0
+	page := frame.Try[api.HostList](h, "/v1/hosts", nil)
+	for _, one := range page.Is.Hosts {
+		customers[one.Customer]++
+		if has(one.Name) || has(one.Address) {
+			if hosts++; hosts <= foundMax {
+				list = append(list, found{"host", one.Name, "/hosts/" + one.Name, one.Customer + " " +
+					one.Address})
+			}
+		}
+	}
+	if hosts > foundMax {
+		list = append(list, found{"host", fmt.Sprintf("and %d more hosts", hosts-foundMax), "/fleet", ""})
+	}
+	for _, c := range frame.Sorted(customers) {
+		if c != "" && has(c) {
+			list = append(list, found{"customer", c, "/fleet?on=" + url.QueryEscape("customer="+c),
+				frame.Count(customers[c], "host", "hosts")})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b found) int {
+		return cmp.Compare(rank[a.kind],
+			rank[b.kind])
+	})
+	return list
+}
+
+// rank orders the kinds of things that a search finds.
+var rank = map[string]int{"host": 1, "customer": 2, "task": 3, "runbook": 4}
+
+// freezeState says whether a freeze is in force.
+func freezeState(f api.FreezeInfo) string {
+	switch {
+	case f.Active:
+		return "in force"
+	case f.Over:
+		return "over"
+	}
+	return "to come"
+}
+
+// scheduleState says whether a schedule has ticks.
+func scheduleState(s api.ScheduleInfo) string {
+	switch {
+	case s.Paused != "":
+		return "paused: " + s.Paused
+	case !s.Enabled:
+		return "not enabled"
+	}
+	return "enabled"
+}
