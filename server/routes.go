@@ -69,6 +69,9 @@ func (s *Server) routes() (http.Handler, error) {
 	door := newKeptOut(s.log, s.meters, s.audit.Scribe)
 	pages := sessions.Pages{Book: s.site.sessions, Audit: s.audit.Scribe, Log: s.log,
 		MayAnything: s.site.rights.Anything, Refused: door.refused}
+	if !s.cfg.NoPages {
+		pages.Home = "/"
+	}
 	if s.cfg.OIDC.On() {
 		pages.Provider, err = idp.New(s.cfg.OIDC, strings.TrimRight(s.cfg.URL, "/"), s.clock)
 	}
@@ -237,7 +240,7 @@ func (s *Server) around(mux *http.ServeMux, out *keptOut) http.Handler {
 		}
 		door.let(x, r, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, pattern := mux.Handler(r); pattern == "" {
-				noRoute(mux, w, r)
+				web.NoRoute(mux, w, r)
 				return
 			}
 			mux.ServeHTTP(w, r)
@@ -260,33 +263,3 @@ func failed(log hclog.Logger, x *web.Exchange, r *http.Request, v any) {
 		web.WriteProblem(x, huma.Error500InternalServerError("a mistake in muster: its log says more"))
 	}
 }
-
-// noRoute answers where nothing is, or not by this method.
-func noRoute(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
-	h, _ := mux.Handler(r)
-	probe := &muted{header: http.Header{}}
-	h.ServeHTTP(probe, r)
-	if probe.status == http.StatusMethodNotAllowed {
-		allow := probe.header.Get("Allow")
-		web.WriteProblem(w, huma.ErrorWithHeaders(huma.Error405MethodNotAllowed(fmt.Sprintf(
-			"%s takes %s", web.Clip(r.URL.Path), allow)), http.Header{"Allow": {allow}}))
-		return
-	}
-	web.WriteProblem(w, huma.Error404NotFound(fmt.Sprintf(
-		"there is no %s: /openapi.json lists what there is", web.Clip(r.URL.Path))))
-}
-
-// muted hears what a handler says and tells nobody.
-type muted struct {
-	header http.Header
-	status int
-}
-
-// Header is the head of the answer.
-func (m *muted) Header() http.Header { return m.header }
-
-// WriteHeader notes the status.
-func (m *muted) WriteHeader(status int) { m.status = status }
-
-// Write drops the answer.
-func (m *muted) Write(b []byte) (int, error) { return len(b), nil }

@@ -150,15 +150,6 @@ func WriteProblem(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(p)
 }
 
-// StatusOf returns the status of HTTP that an error has as an answer.
-func StatusOf(err error) int {
-	var p huma.StatusError
-	if errors.As(err, &p) {
-		return p.GetStatus()
-	}
-	return http.StatusInternalServerError
-}
-
 // ErrNoHistory says that the server keeps no history.
 var ErrNoHistory = errors.New("this server keeps no history: history.url is none")
 

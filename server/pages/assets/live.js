@@ -79,10 +79,21 @@
 		line.hidden = !text;
 	}
 
+	// ended stops all asking: the page shows what it knew last.
+	function ended(words) {
+		over = true;
+		give();
+		say(words + "; this page shows what it knew last. ");
+		const a = document.createElement("a");
+		a.href = "/login?next=" + encodeURIComponent(location.pathname + location.search);
+		a.textContent = "Log in";
+		line?.append(a);
+	}
+
 	const seen = () => [...main.querySelectorAll("[data-hash]")]
 		.map((e) => `${e.id}=${e.dataset.hash}`).join(",");
 	const missing = 22000; // two signs of life
-	let source = null, heard = Date.now(), over = false, poll = null;
+	let source = null, heard = Date.now(), over = false;
 
 	function stale() {
 		if (over || document.hidden) return;
@@ -100,6 +111,7 @@
 		try {
 			const r = await fetch(main.dataset.live.replace("/live?at=", "/live/once?at="),
 				{ headers: { Accept: "application/json" } });
+			if (r.status === 401) { ended("Your session has ended"); return; }
 			if (!r.ok) throw new Error(r.status);
 			for (const p of await r.json()) {
 				const box = document.getElementById(p.id);
@@ -116,7 +128,9 @@
 		on("part", (e) => part(JSON.parse(e.data)));
 		on("alive", () => {});
 		on("trouble", (e) => say("Not known at this moment: " + JSON.parse(e.data)));
-		on("over", (e) => { over = true; source.close(); say(JSON.parse(e.data) + ": load the page again to log in."); });
+		on("over", (e) => ended(JSON.parse(e.data)));
+		// A browser tries again by itself, unless the server has refused it.
+		source.addEventListener("error", () => { if (source?.readyState === EventSource.CLOSED) give(); });
 	}
 
 	// A browser opens six connections to a server, so at most four tabs have a stream; the others ask.
@@ -150,6 +164,6 @@
 	addEventListener("pagehide", give);
 	addEventListener("pageshow", (e) => { if (e.persisted) take(); });
 	setInterval(stale, 1000);
-	poll = setInterval(() => { if (!source && !document.hidden && !over) { take().then(() => { if (!source) reload(); }); } }, 5000);
+	setInterval(() => { if (!source && !document.hidden && !over) { take().then(() => { if (!source) reload(); }); } }, 5000);
 	take();
 })();
