@@ -18,6 +18,7 @@ import (
 	"muster/internal/fakefleet"
 	"muster/internal/files"
 	"muster/internal/proc"
+	"muster/internal/serverkey"
 )
 
 // demoFlags are the flags of the demo.
@@ -173,8 +174,9 @@ func (s *stage) startRedis() (url string, err error) {
 
 func (s *stage) writeConfig(redis string) (path string, err error) {
 	text, err := yaml.Marshal(map[string]any{
-		"redis":     map[string]any{"url": redis, "embedded": true},
-		"server":    map[string]any{"listen": "unix:" + filepath.Join(s.dir, "api.sock")},
+		"redis": map[string]any{"url": redis, "embedded": true},
+		"server": map[string]any{"key": filepath.Join(s.dir, "server.key"), "listen": []string{
+			"unix:" + filepath.Join(s.dir, "api.sock"), "127.0.0.1:0"}}, // the port is for browsers
 		"master":    map[string]any{"children": s.flags.children, "slots": s.flags.slots, "drain": "10s"},
 		"overload":  map[string]any{"after": demoAfter.String()},
 		"node":      map[string]any{"name": "demo", "dir": filepath.Join(s.dir, "node")},
@@ -188,8 +190,20 @@ func (s *stage) writeConfig(redis string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if err := s.writeKey(); err != nil {
+		return "", err
+	}
 	path = filepath.Join(s.dir, "muster.yaml")
 	return path, os.WriteFile(path, text, 0o600)
+}
+
+// writeKey writes the key of the server, which sessions of browsers need.
+func (s *stage) writeKey() error {
+	var key [serverkey.Size]byte
+	if _, err := rand.Read(key[:]); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.dir, "server.key"), []byte(serverkey.File("demo", key)), 0o400)
 }
 
 // startRole starts a role as a process, which ends with this one.

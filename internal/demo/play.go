@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -254,6 +255,18 @@ func (st *stage) tell(s *cli.Session, story Story) error {
 	return s.Write(b.String())
 }
 
+// link returns words with a link to the pages, which works once.
+func (st *stage) link(ctx context.Context, s *cli.Session) string {
+	var l api.LoginLink
+	err := s.Do(ctx, cli.Call{Method: http.MethodPost, Path: "/v1/login/links",
+		Bound: cli.CallTimeout}, &l)
+	if err != nil {
+		return "There is no link for a browser: " + err.Error()
+	}
+	return "Or in a browser (the link works once; `muster login --browser` makes another):\n\n  " +
+		l.URL
+}
+
 // stay keeps the stage until Ctrl-C.
 func (st *stage) stay(ctx context.Context, s *cli.Session) {
 	s.Say(`
@@ -266,6 +279,8 @@ Everything keeps running until Ctrl-C. In another terminal:
   muster task last
   muster hosts 'fw[0001-0020]'
   muster events
-`, st.url)
+
+%s
+`, st.url, st.link(ctx, s))
 	<-ctx.Done()
 }

@@ -124,7 +124,7 @@ func (s Settings) ServerConfig(version string) server.Config {
 	return server.Config{Listen: strings.Join(s.Server.Listen, ","), SocketGroup: s.Server.SocketGroup,
 		TLSCert: s.Server.TLS.Cert, TLSKey: s.Server.TLS.Key, TLSClientCA: s.Server.TLS.ClientCA,
 		URL: s.Server.URL, OIDC: s.Server.OIDC.config(),
-		Claims: s.Redis.Embedded, Version: version, Name: s.Node.Name,
+		NoPages: !s.Server.Pages, Claims: s.Redis.Embedded, Version: version, Name: s.Node.Name,
 		FactsStale: s.Facts.Stale, HistoryKeep: s.Past.History.Keep, Overload: s.Worker().Overload,
 		Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
 }

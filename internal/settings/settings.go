@@ -109,6 +109,7 @@ type Server struct {
 	Listen      []string `mapstructure:"listen"`       // unix:/path, host:port
 	SocketGroup string   `mapstructure:"socket_group"` // who may use the socket beside our user
 	URL         string   `mapstructure:"url"`          // for browsers; empty: that of a port
+	Pages       bool     `mapstructure:"pages"`        // browsers get them
 	Key         string   `mapstructure:"key"`          // file; empty: the default one, if it is there
 	Access      string   `mapstructure:"access"`       // file; empty: the default one, if it is there
 	TLS         TLS      `mapstructure:"tls"`
@@ -296,6 +297,7 @@ func serverDefaults(m local.Machine) map[string]any {
 		"server.listen":                  []string{"unix:" + m.Sockets()[0]},
 		"server.socket_group":            "",
 		"server.url":                     "",
+		"server.pages":                   true,
 		"server.key":                     "",
 		"server.access":                  "",
 		"server.tls.cert":                "",

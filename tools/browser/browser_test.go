@@ -52,6 +52,14 @@ func browserOf(t testing.TB) context.Context {
 	return ctx
 }
 
+// login logs the browser of a tab in.
+func (x *tab) login() {
+	x.t.Helper()
+	x.run(chromedp.Navigate(demo.link(x.t)), chromedp.WaitReady("form"),
+		chromedp.Click("form button", chromedp.NodeVisible), chromedp.WaitReady("main[data-live]"))
+	x.complaints()
+}
+
 // open opens a tab.
 func open(t testing.TB, b context.Context, l look) *tab {
 	t.Helper()
@@ -123,8 +131,10 @@ func (x *tab) complaints() []string {
 
 func (x *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 	x.t.Helper()
-	if err := chromedp.Do(x.ctx, actions...); err != nil {
-		x.t.Fatal(err)
+	ctx, stop := context.WithTimeout(x.ctx, 20*time.Second)
+	defer stop()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		x.t.Fatalf("%v at %s\n%s", err, x.js("location.href"), x.text())
 	}
 }
 
@@ -147,7 +157,7 @@ func (x *tab) js(expression string) string {
 // until waits until an expression is true on this page.
 func (x *tab) until(expression string) {
 	x.t.Helper()
-	ok := x.js(`new Promise((done) => { const end = Date.now() + 60000; const look = () => {
+	ok := x.js(`new Promise((done) => { const end = Date.now() + 45000; const look = () => {
 		if (` + expression + `) done(true); else if (Date.now() > end) done(false); else setTimeout(look, 50); };
 		look(); })`)
 	if ok != "true" {

@@ -21,7 +21,8 @@ import (
 
 // house is a demo that runs, and a port of this machine behind which it is.
 type house struct {
-	url    string // of the pages
+	url    string // of the pages, behind the door
+	port   string // of the server
 	socket string
 	binary string
 	cmd    *exec.Cmd
@@ -47,7 +48,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var socketLine = regexp.MustCompile(`MUSTER_URL=unix://(\S+)`)
+var (
+	socketLine = regexp.MustCompile(`MUSTER_URL=unix://(\S+)`)
+	linkLine   = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/login/once/`)
+)
 
 // startHouse starts the demo and waits until its story is over.
 func startHouse(hosts string) (*house, error) {
@@ -60,32 +64,36 @@ func startHouse(hosts string) (*house, error) {
 	}
 	h := &house{binary: binary, conns: map[net.Conn]bool{}}
 	h.cmd = exec.Command(binary, "demo", "--stay", "--hosts", hosts)
-	out, err := h.cmd.StderrPipe()
+	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	h.cmd.Stdout = h.cmd.Stderr
+	h.cmd.Stdout, h.cmd.Stderr = in, in
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := h.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%w: build it with `make build`", err)
 	}
+	in.Close()
 	lines := bufio.NewScanner(out)
 	var said strings.Builder
 	for lines.Scan() {
 		said.WriteString(lines.Text() + "\n")
 		if m := socketLine.FindStringSubmatch(lines.Text()); m != nil {
 			h.socket = m[1]
+		}
+		if m := linkLine.FindStringSubmatch(lines.Text()); m != nil {
+			h.port = m[1]
 			break
 		}
 	}
-	if h.socket == "" {
+	if h.port == "" {
 		return nil, fmt.Errorf("the demo ended: %v\n%s", h.cmd.Wait(), said.String())
 	}
 	go io.Copy(io.Discard, out)
 	return h, h.open("127.0.0.1:0")
 }
 
-// open lets browsers in at a port: it passes their bytes on to the socket of the server.
+// open lets browsers in at a port: it passes their bytes on to the port of the server.
 func (h *house) open(at string) error {
 	l, err := net.Listen("tcp", at)
 	if err != nil {
@@ -118,7 +126,7 @@ func (h *house) pass(c net.Conn) {
 		delete(h.conns, c)
 		h.mu.Unlock()
 	}()
-	s, err := net.Dial("unix", h.socket)
+	s, err := net.Dial("tcp", h.port)
 	if err != nil {
 		return
 	}
@@ -164,6 +172,13 @@ func (h *house) muster(t testing.TB, args ...string) string {
 		t.Fatalf("muster %q: %v\n%s", args, err, out)
 	}
 	return string(out)
+}
+
+// link returns a link that logs a browser in once.
+func (h *house) link(t testing.TB) string {
+	t.Helper()
+	link := strings.TrimSpace(h.muster(t, "login", "--browser"))
+	return strings.Replace(link, "http://"+h.port, h.url, 1)
 }
 
 // get asks the API of the house.

@@ -36,6 +36,7 @@ var widths = []int{320, 800, 1600}
 // TestEachPageIsSound looks at each page in light and dark at three widths.
 func TestEachPageIsSound(t *testing.T) {
 	b := browserOf(t)
+	open(t, b, look{width: 800, height: 900}).login()
 	list := pages(t)
 	for _, width := range widths {
 		for _, dark := range []bool{false, true} {

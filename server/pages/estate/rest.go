@@ -292,7 +292,8 @@ const foundMax = 50
 
 // search looks for hosts, tasks, runbooks and customers.
 func search(h frame.House, r *http.Request) (frame.Show, error) {
-	word := strings.TrimSpace(r.URL.Query().Get("q"))
+	// The key that leads to the field may come along with the word.
+	word := strings.TrimLeft(strings.TrimSpace(r.URL.Query().Get("q")), "/")
 	var list []found
 	if word != "" {
 		list = lookFor(h, strings.ToLower(word))

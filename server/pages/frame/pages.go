@@ -81,7 +81,8 @@ const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 func (p *Frame) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", Policy)
-	h.Set("Referrer-Policy", "no-referrer")
+	// Without a referrer a form has the origin null, which the guard refuses.
+	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	p.mux.ServeHTTP(w, r)
 }
