@@ -22,7 +22,7 @@ servers := redis sshd nodeset ansible nft rauc bind knot postgres chromium syste
 
 .PHONY: help build demo test
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/muster
 	go build -ldflags '-X muster/cli.Version=$(VERSION)' -o bin/muster ./cmd/muster
@@ -37,7 +37,10 @@ test: bin/testsum ## run all tests, also on a real Redis, sshd, nft, named, node
 	@cd tools && ../bin/testsum -name tools $(if $(TALLY),-tally $(TALLY)) -- ./...
 	$(testsum) -count=1 -p 3 -parallel 4 -timeout 12m $(ARGS) ./...
 
-.PHONY: pairs redteam sim chaos mutants vm race
+.PHONY: pairs redteam sim chaos mutants vm race test-pages
+test-pages: build ## look at every page in Chromium (ARGS='-shots DIR' makes pictures)
+	@tools/install.sh chromium
+	cd tools/browser && go test -count=1 -timeout 15m . $(ARGS)
 pairs: ## both members of a group due at once, 1,000 times, judged by the hosts' log
 	@tools/install.sh redis
 	go test ./cmd/muster -count=1 -timeout 20m -v -run AreNeverDisturbedAtOnce -tries 1000
@@ -66,14 +69,11 @@ race: bin/testsum ## run all tests with the race detector (ARGS=-short for the s
 	CGO_ENABLED=1 $(testsum) -race -count=1 -parallel 4 -timeout 15m $(ARGS) ./...
 
 .PHONY: lint fuzz bench clean bin/testsum
-lint: ## gofmt, go vet, staticcheck, go.mod and go.sum
-	tools/lint.sh
+lint: ; tools/lint.sh ## gofmt, go vet, staticcheck, go.mod and go.sum
 
-fuzz: ## run every fuzz target for FUZZTIME, 10s unless told otherwise
-	tools/fuzz.sh $(FUZZTIME)
+fuzz: ; tools/fuzz.sh $(FUZZTIME) ## run every fuzz target for FUZZTIME, 10s unless told otherwise
 
-bench: ## compare with other job runners (see bench/README.md)
-	$(MAKE) -C bench
+bench: ; $(MAKE) -C bench ## compare with other job runners (see bench/README.md)
 
 clean: ; @rm -rf bin ## remove what was built
 bin/testsum: # phony: go build knows better than make what is new

@@ -75,6 +75,8 @@ for what in "$@"; do
 		need 'that disk has a file system' 'command -v mkfs.ext4' e2fsprogs
 		need 'the keys of that machine are made by it' 'command -v ssh-keygen' openssh-client
 		;;
+	chromium) need 'pages are looked at with it' 'command -v chromium-headless-shell' \
+		chromium-headless-shell ;;
 	*) echo "install: $what is not known: see the list in tools/install.sh" >&2; exit 2 ;;
 	esac
 done

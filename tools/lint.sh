@@ -28,7 +28,7 @@ formatted() {
 check gofmt formatted
 go build -C tools -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck || exit 1
 staticcheck=$PWD/bin/staticcheck
-for mod in . tools bench; do
+for mod in . tools tools/browser bench; do
 	[ -f $mod/go.mod ] || continue
 	check "go vet, $mod" go vet -C $mod ./...
 	check "staticcheck, $mod" sh -c "cd $mod && '$staticcheck' ./..."
