@@ -153,7 +153,7 @@ func TestWhatIsNotThere(t *testing.T) {
 		want         int
 		words        string
 	}{
-		{"GET", "/", 404, "there is no /: /openapi.json lists what there is"},
+		{"GET", "/nowhere", 404, "there is no /nowhere: /openapi.json lists what there is"},
 		{"GET", "/docs", 404, "there is no /docs"},
 		{"GET", "/v1/task", 404, "there is no /v1/task"},
 		{"PUT", "/v1/tasks", 405, "/v1/tasks takes GET, HEAD, POST"},

@@ -72,12 +72,17 @@ func (p *Frame) live(w http.ResponseWriter, r *http.Request) {
 func (p *Frame) looks(r *http.Request) (*http.Request, error) {
 	at := r.URL.Query().Get("at")
 	look, err := http.NewRequestWithContext(r.Context(), http.MethodGet, at, nil)
-	if err != nil || !strings.HasPrefix(at, "/") || look.URL.Host != "" ||
-		strings.HasPrefix(at, "/live") || !p.Has(look) {
+	if err != nil || !strings.HasPrefix(at, "/") || look.URL.Host != "" || !p.shows(look) {
 		return nil, huma.Error422UnprocessableEntity("want ?at= with the address of a page")
 	}
 	look.RemoteAddr = r.RemoteAddr
 	return look, nil
+}
+
+// shows reports whether a request is for a page that shows something.
+func (p *Frame) shows(r *http.Request) bool {
+	_, pattern := p.mux.Handler(r)
+	return p.views[pattern]
 }
 
 // once answers with the parts of a page that change, for a browser that has no stream.
@@ -154,7 +159,7 @@ func (s *stream) run(ctx context.Context) error {
 	for {
 		begun := time.Now()
 		if time.Since(s.proven) >= proveEvery {
-			if _, err := s.pages.needs.Identify(s.asks); err != nil {
+			if !s.prove() {
 				return s.say(event("over", "", "your session has ended"))
 			}
 			s.proven = begun
@@ -177,6 +182,18 @@ func (s *stream) run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// prove finds the caller of the stream again, with the rights of now. It reports whether the caller
+// is still the same.
+func (s *stream) prove() bool {
+	who, err := s.pages.needs.Identify(s.asks)
+	x, known := s.w.(*web.Exchange)
+	if err != nil || !known || who.Name != x.Who.Name {
+		return false
+	}
+	x.Who = who
+	return true
 }
 
 // news looks at the page and sends the parts that have changed. It returns the bytes that it sent.

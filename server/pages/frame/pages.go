@@ -28,6 +28,7 @@ type Needs struct {
 type Frame struct {
 	needs Needs
 	mux   *http.ServeMux
+	views map[string]bool // the patterns of pages that show something
 	lives lives
 }
 
@@ -43,9 +44,10 @@ type Content struct {
 
 // NewFrame returns a frame with the content of some rooms.
 func NewFrame(n Needs, rooms ...Content) *Frame {
-	p := &Frame{needs: n, mux: http.NewServeMux()}
+	p := &Frame{needs: n, mux: http.NewServeMux(), views: map[string]bool{}}
 	for _, c := range rooms {
 		for path, v := range c.Views {
+			p.views["GET "+path] = true
 			p.mux.HandleFunc("GET "+path, p.show(v))
 		}
 		for path, o := range c.Orders {

@@ -1,0 +1,47 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"muster/fleet"
+)
+
+// throng returns n hosts of 30 customers.
+func throng(n int) []fleet.Host {
+	list := make([]fleet.Host, n)
+	for i := range list {
+		list[i] = fleet.Host{Name: fmt.Sprintf("h%05d", i), Zone: "default", User: "root", Port: 22,
+			Customer: fmt.Sprintf("customer%02d", i%30), Fence: fleet.FenceNone,
+			Address: fmt.Sprintf("10.%d.%d.%d", 1+i/62500, i/250%250, i%250+1)}
+	}
+	return list
+}
+
+// TestAPageOfTwentyThousandHostsIsSmall bounds pages by the number of hosts that they show, not of
+// those that there are.
+func TestAPageOfTwentyThousandHostsIsSmall(t *testing.T) {
+	t.Parallel()
+	hosts := 20000
+	if testing.Short() {
+		hosts = 2000
+	}
+	w := start(t, setup{inventory: fixed(throng(hosts))})
+	task := string(w.submit(run("all")).Task)
+	for _, path := range []string{"/", "/tasks", "/tasks/" + task, "/fleet", "/hosts/h00001", "/queue",
+		"/tasks/" + task + "/order/cancel", "/search?q=h00"} {
+		begun := time.Now()
+		res, raw := w.raw("GET", path, nil, http.Header{"Accept": {"text/html"}})
+		t.Logf("%-40s %7d bytes in %s", path, len(raw), time.Since(begun).Round(time.Millisecond))
+		if res.StatusCode != http.StatusOK || len(raw) > 150<<10 {
+			t.Errorf("%s: %s, %d bytes", path, res.Status, len(raw))
+		}
+	}
+	for _, path := range []string{"/tasks/" + task + "/map", "/fleet/map"} {
+		begun := time.Now()
+		_, raw := w.raw("GET", path, nil, nil)
+		t.Logf("%-40s %7d bytes in %s", path, len(raw), time.Since(begun).Round(time.Millisecond))
+	}
+}
