@@ -38,7 +38,7 @@ func (w *world) post(path string, form url.Values, header http.Header) (*http.Re
 	return res, html.UnescapeString(string(text))
 }
 
-var hiddenField = regexp.MustCompile(`<input type="hidden" name="([a-z_]+)" value="([^"]*)"`)
+var hiddenField = regexp.MustCompile(`<input type="hidden" name="([a-z_.]+)" value="([^"]*)"`)
 
 // hidden returns the hidden fields of a form.
 func hidden(page string) url.Values {

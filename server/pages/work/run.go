@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -91,7 +92,7 @@ func runPost(p *frame.Frame, w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, uploadMax)
 	var f runFacts
 	err := r.ParseMultipartForm(uploadMax)
-	if err == nil {
+	if err == nil || errors.Is(err, http.ErrNotMultipart) { // a form without files
 		f.form = r.PostForm
 		err = f.read(h, r.PathValue("runbook"))
 	}
