@@ -28,8 +28,8 @@ func TestARunIsThatOfThePlan(t *testing.T) {
 		return string(list.Tasks[0].Task)
 	}
 	form := url.Values{"on": {"customer=acme"}, "arg.word": {"hello"}}
-	if res, text := w.post("/run/label", url.Values{"on": {"customer=acme"}, "arg.word": {"UPPER"}}, nil); res.StatusCode != 422 ||
-		!strings.Contains(text, "word") {
+	wrong := url.Values{"on": {"customer=acme"}, "arg.word": {"UPPER"}}
+	if res, text := w.post("/run/label", wrong, nil); res.StatusCode != 422 || !strings.Contains(text, "word") {
 		t.Errorf("a wrong argument: %s\n%s", res.Status, text)
 	}
 	res, plan := w.post("/run/label", form, nil)

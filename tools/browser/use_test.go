@@ -197,3 +197,19 @@ func TestPagesAreLight(t *testing.T) {
 		}
 	}
 }
+
+// TestAListWaitsForAClick lets a list change under the reader, which shows it on demand only.
+func TestAListWaitsForAClick(t *testing.T) {
+	x := open(t, browserOf(t), wide)
+	x.login()
+	x.visit("/tasks")
+	demo.muster(t, "exec", "fw0002", "--", "true")
+	task := demo.lastTask(t)
+	x.until(`document.getElementById("tasks-fresh") !== null`)
+	if x.js(`document.getElementById("tasks").textContent.includes("`+task+`")`) != "false" {
+		t.Error("the list jumped")
+	}
+	x.run(chromedp.Click("#tasks-fresh button", chromedp.NodeVisible))
+	x.until(`document.getElementById("tasks").textContent.includes("` + task + `")`)
+	x.quiet()
+}

@@ -69,7 +69,11 @@
 			bar.setAttribute("role", "status");
 			box.before(bar);
 		}
-		bar.firstChild.onclick = () => { bar.remove(); put(box, p.html); box.focus?.(); };
+		bar.firstChild.onclick = async () => {
+			const now = p.html ? p : (await once()).find((one) => one.id === p.id);
+			bar.remove();
+			if (now) put(box, now.html, now.hash);
+		};
 	}
 
 	// say shows how fresh the page is, if it is not.
@@ -103,20 +107,26 @@
 		}
 	}
 
+	// once returns the parts of the page as they are now.
+	async function once() {
+		const r = await fetch(main.dataset.live.replace("/live?at=", "/live/once?at="),
+			{ headers: { Accept: "application/json" } });
+		if (r.status === 401) { ended("Your session has ended"); return []; }
+		if (!r.ok) throw new Error(r.status);
+		return r.json();
+	}
+
 	// reload asks for the page itself and takes its parts: for a browser without a stream.
 	let asking = false;
 	async function reload() {
 		if (asking) return;
 		asking = true;
 		try {
-			const r = await fetch(main.dataset.live.replace("/live?at=", "/live/once?at="),
-				{ headers: { Accept: "application/json" } });
-			if (r.status === 401) { ended("Your session has ended"); return; }
-			if (!r.ok) throw new Error(r.status);
-			for (const p of await r.json()) {
+			for (const p of await once()) {
 				const box = document.getElementById(p.id);
 				if (box && box.dataset.hash !== p.hash) { part(p); box.dataset.hash = p.hash; }
 			}
+			if (over) return;
 			heard = Date.now();
 			say(source ? "" : "Asked every 5 s: other tabs have the streams.");
 		} catch { /* stale says so */ } finally { asking = false; }

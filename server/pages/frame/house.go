@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"time"
 
-	"muster/api"
 	"muster/server/web"
 )
 
@@ -20,6 +19,8 @@ type House struct {
 	api  http.Handler
 	who  web.Caller
 	from string // the address of the browser
+	// Light: an open page asks for what is quickly known and changes often, and for nothing else.
+	Light bool
 }
 
 // House returns the house as the sender of a request sees it.
@@ -27,6 +28,9 @@ func (p *Frame) House(w http.ResponseWriter, r *http.Request) House {
 	h := House{Ctx: r.Context(), api: p.needs.API, from: r.RemoteAddr}
 	if x, ok := w.(*web.Exchange); ok {
 		h.who = x.Who
+	}
+	if to, live := r.Context().Value(liveKey{}).(*taken); live {
+		h.Light = to.light
 	}
 	return h
 }
@@ -171,13 +175,4 @@ func Try[T any](h House, path string, q url.Values) Asked[T] {
 		a.Why = err.Error()
 	}
 	return a
-}
-
-// verbs returns what the person may do at all.
-func (h House) verbs() []string {
-	var who api.Whoami
-	if h.Get("/v1/whoami", nil, &who) != nil {
-		return nil
-	}
-	return who.Verbs
 }

@@ -36,8 +36,9 @@ type liveKey struct{}
 
 // taken keeps the content of a page for a stream.
 type taken struct {
-	show Show
-	err  error
+	show  Show
+	err   error
+	light bool // only what is quickly known is wanted
 }
 
 // A seen part is one that the browser has, by its hash.
@@ -113,7 +114,8 @@ type piece struct {
 
 // parts looks at the page and returns the parts of it that change.
 func (s *stream) parts(ctx context.Context) ([]piece, error) {
-	var to taken
+	begun := time.Now()
+	to := taken{light: s.light && begun.Before(s.whole)}
 	x := &web.Exchange{ResponseWriter: &Reply{Head: http.Header{}}}
 	if mine, ok := s.w.(*web.Exchange); ok {
 		x.Who = mine.Who
@@ -121,6 +123,9 @@ func (s *stream) parts(ctx context.Context) ([]piece, error) {
 	s.pages.mux.ServeHTTP(x, s.look.WithContext(context.WithValue(ctx, liveKey{}, &to)))
 	if to.err != nil {
 		return nil, to.err
+	}
+	if !to.light {
+		s.light, s.whole = to.show.Light, time.Now().Add(liveShare*time.Since(begun))
 	}
 	list := []piece{}
 	for _, one := range to.show.Parts {
@@ -146,6 +151,9 @@ type stream struct {
 	seen   seen
 	spoke  time.Time
 	proven time.Time // when it was last certain who listens
+
+	light bool      // the page knows what of it is quickly known
+	whole time.Time // before then only that is asked for
 }
 
 // run sends what changes until the browser, the server or the session goes.
@@ -168,7 +176,10 @@ func (s *stream) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		wait := max(livePause, liveShare*time.Since(begun), time.Second*time.Duration(n)/liveRate)
+		wait := max(livePause, time.Second*time.Duration(n)/liveRate)
+		if !s.light {
+			wait = max(wait, liveShare*time.Since(begun))
+		}
 		t := time.NewTimer(min(wait, heartbeat))
 		select {
 		case <-t.C:
@@ -209,6 +220,9 @@ func (s *stream) news(ctx context.Context) (int, error) {
 	for _, one := range list {
 		if s.seen[one.ID] != one.Hash {
 			s.seen[one.ID] = one.Hash
+			if one.Hold {
+				one.HTML = "" // the browser asks for it once somebody wants it
+			}
 			b.WriteString(event("part", s.seen.String(), one))
 		}
 	}

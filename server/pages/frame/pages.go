@@ -95,6 +95,8 @@ type Show struct {
 	Nav   string // the entry of the menu to which it belongs
 	Top   templ.Component
 	Parts []Part
+	// Light: the view knows which parts are quickly known, and makes only those if it is asked to.
+	Light bool
 	// status is that of the answer; 0: 200.
 	Status int
 	did    string // an order that was carried out just now

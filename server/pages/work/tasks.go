@@ -54,6 +54,11 @@ func task(h frame.House, r *http.Request) (frame.Show, error) {
 	id, q := r.PathValue("task"), r.URL.Query()
 	path := "/v1/tasks/" + url.PathEscape(id)
 	f := taskFacts{q: q, state: q.Get("state"), outcome: q.Get("outcome")}
+	if h.Light {
+		err := h.Get(path, nil, &f.Task)
+		return frame.Show{Parts: []frame.Part{{ID: "state", Live: true, Body: taskState(f)},
+			{ID: "waves", Live: true, Body: taskWaves(f.Task)}}}, err
+	}
 	if err := h.Get(path+"/summary", url.Values{"excerpt": {excerpt}}, &f.Summary); err != nil {
 		return frame.Show{}, err
 	}
@@ -68,7 +73,7 @@ func task(h frame.House, r *http.Request) (frame.Show, error) {
 	}
 	f.can, f.cannot = taskOrders(h, f.Task)
 	t := f.Task
-	return frame.Show{Title: t.Runbook + " on " + wording.ClipTo(t.On, 60), Nav: "Tasks",
+	return frame.Show{Title: t.Runbook + " on " + wording.ClipTo(t.On, 60), Nav: "Tasks", Light: true,
 		Parts: []frame.Part{
 			{ID: "state", Live: true, Body: taskState(f)},
 			{ID: "orders", Live: true, Body: taskOrderPart(f)},
