@@ -24,6 +24,8 @@ import (
 	"muster/server/chains"
 	"muster/server/idp"
 	"muster/server/orders"
+	"muster/server/pages"
+	"muster/server/pages/frame"
 	"muster/server/reach"
 	"muster/server/reviews"
 	"muster/server/rights"
@@ -67,15 +69,15 @@ func (s *Server) routes() (http.Handler, error) {
 		_, _ = w.Write(document)
 	})
 	door := newKeptOut(s.log, s.meters, s.audit.Scribe)
-	pages := sessions.Pages{Book: s.site.sessions, Audit: s.audit.Scribe, Log: s.log,
+	login := sessions.Pages{Book: s.site.sessions, Audit: s.audit.Scribe, Log: s.log,
 		MayAnything: s.site.rights.Anything, Refused: door.refused}
 	if !s.cfg.NoPages {
-		pages.Home = "/"
+		login.Home = "/"
 	}
 	if s.cfg.OIDC.On() {
-		pages.Provider, err = idp.New(s.cfg.OIDC, strings.TrimRight(s.cfg.URL, "/"), s.clock)
+		login.Provider, err = idp.New(s.cfg.OIDC, strings.TrimRight(s.cfg.URL, "/"), s.clock)
 	}
-	pages.Routes(mux)
+	login.Routes(mux)
 	return s.around(mux, door), err
 }
 
@@ -219,7 +221,7 @@ func (s *Server) watch() auditlog.Watch { return auditlog.Watch{Log: s.audit, No
 // without a route.
 func (s *Server) around(mux *http.ServeMux, out *keptOut) http.Handler {
 	door := guard{s.site.tokens, s.site.sessions, out, s.cfg.Claims}
-	shown := s.newPages(mux, door)
+	shown := pages.New(frame.Needs{API: mux, Identify: door.identify, Stopping: s.site.stopping})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &web.Exchange{ResponseWriter: w}
 		begun := time.Now()
@@ -235,7 +237,7 @@ func (s *Server) around(mux *http.ServeMux, out *keptOut) http.Handler {
 			}
 		}()
 		if !s.cfg.NoPages && shown.Has(r) {
-			door.letPage(x, r, shown)
+			shown.Through(x, r, door.let)
 			return
 		}
 		door.let(x, r, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

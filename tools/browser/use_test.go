@@ -15,7 +15,10 @@ var wide = look{width: 1200, height: 900}
 // lastTask returns the newest task.
 func (h *house) lastTask(t testing.TB) string {
 	var list struct{ Tasks []struct{ Task string } }
-	h.get(t, "/v1/tasks?limit=1", &list)
+	h.get(t, "/v1/tasks?limit=50", &list)
+	if len(list.Tasks) == 0 {
+		t.Fatal("there is no task")
+	}
 	return list.Tasks[0].Task
 }
 

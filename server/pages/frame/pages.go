@@ -70,8 +70,22 @@ func (p *Frame) Has(r *http.Request) bool {
 	return pattern != ""
 }
 
-// Free reports whether a request needs nobody's name: it asks for a file that every page needs.
-func Free(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, assets.Prefix) }
+// free reports whether a request needs nobody's name: it asks for a file that every page needs.
+func free(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, assets.Prefix) }
+
+// Through answers a request that the guard lets in. The files that every page needs are for
+// everybody, also for the browser of somebody whose session has ended.
+func (p *Frame) Through(x *web.Exchange, r *http.Request,
+	let func(*web.Exchange, *http.Request, http.Handler)) {
+	if !free(r) {
+		let(x, r, p)
+		return
+	}
+	h := x.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	p.ServeHTTP(x, r)
+}
 
 // Policy is the policy of every page for its browser: scripts and styles come from this server as
 // files, and none from the text of a page.
