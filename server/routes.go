@@ -157,6 +157,15 @@ func (s *Server) register(api huma.API) {
 		state.NodeRoutes{Queue: stateOf(s.queue), Stock: s.stock, Why: why, Log: s.log},
 		books.RunbookRoutes{Catalog: s.catalog.Load},
 		orders.FsckRoutes{Examine: s.queue.Care.Fsck, Zones: s.queue.Conn, Log: s.log},
+	} {
+		one.Routes(api)
+	}
+	s.registerSelf(api)
+}
+
+// registerSelf names the routes about callers and about the server itself.
+func (s *Server) registerSelf(api huma.API) {
+	for _, one := range []interface{ Routes(huma.API) }{
 		sessions.Routes{Book: s.site.sessions, Base: s.browserURL, Audit: s.audit.Scribe,
 			Log: s.log},
 		tokens.Routes{Book: s.site.tokens, Audit: s.audit.Scribe, Log: s.log},

@@ -17,6 +17,7 @@ import (
 	"muster/jobs/model"
 	"muster/jobs/queue"
 	"muster/jobs/queue/codec"
+	"muster/jobs/queue/form"
 )
 
 // dumpAll returns all keys of the zone with their contents, and forgets the events.
@@ -331,6 +332,9 @@ func readFlags(z *model.Zone, r *record) {
 		Paused: model.Switch{Note: r.take("paused"), At: r.micros("pausedAt"),
 			ID: r.number("pausedId")}}
 	z.Flags.Jumped = r.micros("jumped")
+	if least := r.take(form.Field); least != "" && least != strconv.Itoa(form.Least) {
+		r.t.Fatalf("the zone has form %s", least) // the model has one form
+	}
 	z.Asking.Any = r.take("asks") == "1"
 	z.Flags.Recorded, z.Flags.Owed = r.take("recorded") == "1", r.take("owed")
 	o := &z.Reordering
