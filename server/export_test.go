@@ -34,9 +34,13 @@ func NewSchedules(s *Server, number int64) *duties.Schedules {
 	return newSchedules(s, lastingTerm(number))
 }
 
-// NewHistorian begins a term of the historian, which never doubts, on a server that does not run.
-func NewHistorian(s *Server) *historian.Historian {
-	return historian.New(historianNeeds(s), lastingTerm(1))
+// NewHistorian begins a term of the historian, which never doubts, on a server that does not run. The
+// server has read its inventory, as one that runs has before its duties begin.
+func NewHistorian(ctx context.Context, s *Server) (*historian.Historian, error) {
+	if err := s.stock.Reload(ctx); err != nil {
+		return nil, err
+	}
+	return historian.New(historianNeeds(s), lastingTerm(1)), nil
 }
 
 // AwayHistory returns the outage of history as people read it.

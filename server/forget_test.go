@@ -33,7 +33,11 @@ func (w *world) keeper(store *history.Store, now func() time.Time) *historian.Hi
 		w.t.Fatal(err)
 	}
 	srv.Fix(now, nil)
-	return server.NewHistorian(srv)
+	h, err := server.NewHistorian(w.t.Context(), srv)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return h
 }
 
 // A schedule each second makes 60 tasks a minute; a busy house makes 1,000.

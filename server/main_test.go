@@ -229,7 +229,11 @@ func (w *world) historian(store *history.Store) *historian.Historian {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return server.NewHistorian(srv)
+	h, err := server.NewHistorian(w.t.Context(), srv)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return h
 }
 
 // run runs the server until the test ends.
