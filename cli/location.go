@@ -21,6 +21,7 @@ var flagsOf = map[string]string{
 	"body.expect":  "--expect: ",
 	"body.as":      "--as: ",
 	"body.reason":  "--reason: ",
+	"body.words":   "--reason: ",
 	"body.owner":   "--owner: ",
 	"body.life":    "--expires: ",
 	"body.scope":   "", // the message names the verb, the runbook or the selector

@@ -65,8 +65,11 @@ func (r *recording) forget() {
 	}
 }
 
+// published reports whether Redis has what every job needs: an inventory, and the word of a server on
+// the timetable.
 func (r *recording) published() bool {
-	return r.redis.Do(r.t, "EXISTS", "muster:{hub}:inventory") == int64(1)
+	return r.redis.Do(r.t, "EXISTS", "muster:{hub}:inventory") == int64(1) &&
+		r.redis.Do(r.t, "HEXISTS", "muster:{hub}:windows", "statement") == int64(1)
 }
 
 // awaitDeferred waits until a job did not begin, and gives these reasons.

@@ -18,7 +18,7 @@ var notPlanned = map[string]string{
 	"breaker": "nothing fails in a plan", "canary": "waves wait for what nobody can foretell",
 	"waves": "likewise", "soak": "likewise", "health": "likewise", "health-arg": "likewise",
 	"gate": "a person decides", "staged": "a chain of tasks", "roll-back": "a chain of tasks",
-	"hold": "people decide when it begins", "sign": "it signs what is submitted",
+	"hold": "people decide when it begins", "break-glass": "as sign", "sign": "it signs what is submitted",
 }
 
 // Every flag of run on which a task's end depends exists in plan, with the same name and the same
