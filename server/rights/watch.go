@@ -46,6 +46,9 @@ func (g Gate) watch(ctx huma.Context, x *web.Exchange, n need, sight *web.Sight)
 
 // again identifies the caller of a request anew, and replaces the view of the request.
 func (g Gate) again(ctx huma.Context, x *web.Exchange, n need, sight *web.Sight) error {
+	if x.Again == nil { // nobody can say who that is
+		return huma.Error403Forbidden("nobody says who asks")
+	}
 	who, err := x.Again()
 	if err != nil {
 		return err

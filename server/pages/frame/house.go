@@ -15,10 +15,12 @@ import (
 
 // A House asks the API in the name of the person who looks at a page.
 type House struct {
-	Ctx  context.Context
-	api  http.Handler
-	who  web.Caller
-	from string // the address of the browser
+	Ctx   context.Context
+	api   http.Handler
+	who   web.Caller
+	again func() (web.Caller, error) // identifies the person once more, while a request lasts
+	from  string                     // the address of the browser
+
 	// Light: an open page asks for what is quickly known and changes often, and for nothing else.
 	Light bool
 }
@@ -27,7 +29,7 @@ type House struct {
 func (p *Frame) House(w http.ResponseWriter, r *http.Request) House {
 	h := House{Ctx: r.Context(), api: p.needs.API, from: r.RemoteAddr}
 	if x, ok := w.(*web.Exchange); ok {
-		h.who = x.Who
+		h.who, h.again = x.Who, x.Again
 	}
 	if to, live := r.Context().Value(liveKey{}).(*taken); live {
 		h.Light = to.light
@@ -127,7 +129,7 @@ func (h House) Raw(ctx context.Context, method, path string, body any) (*Reply, 
 		r.Header.Set("Content-Type", "application/json")
 	}
 	a := &Reply{Head: http.Header{}}
-	h.api.ServeHTTP(&web.Exchange{ResponseWriter: a, Who: h.who}, r)
+	h.api.ServeHTTP(&web.Exchange{ResponseWriter: a, Who: h.who, Again: h.again}, r)
 	if a.status >= http.StatusBadRequest {
 		p := &Problem{}
 		if json.Unmarshal(a.Body.Bytes(), p) != nil {

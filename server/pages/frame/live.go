@@ -118,7 +118,7 @@ func (s *stream) parts(ctx context.Context) ([]piece, error) {
 	to := taken{light: s.light && begun.Before(s.whole)}
 	x := &web.Exchange{ResponseWriter: &Reply{Head: http.Header{}}}
 	if mine, ok := s.w.(*web.Exchange); ok {
-		x.Who = mine.Who
+		x.Who, x.Again = mine.Who, mine.Again
 	}
 	s.pages.mux.ServeHTTP(x, s.look.WithContext(context.WithValue(ctx, liveKey{}, &to)))
 	if to.err != nil {
