@@ -108,11 +108,11 @@ func (c *call) open(h Hello) {
 	})
 }
 
-// late reports whether a later call of the caller's slot was carried out. Then the caller may have
+// late reports whether a child that has called in this epoch made a later call since. It may have
 // given back meanwhile what was given to it in this epoch, in which nothing is forgotten.
 func (h Hello) late(c *call) bool {
 	i := strings.LastIndexByte(h.Who, '/')
-	if i < 0 || h.Sent == 0 {
+	if i < 0 || h.Sent == 0 || c.Children[h.Who] != c.flags.Epoch {
 		return false
 	}
 	before, found := c.Zone.Hold[h.Who[:i]][h.Who[i+1:]]

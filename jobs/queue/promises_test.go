@@ -113,6 +113,35 @@ func TestADelayedReportTakesNothingBack(t *testing.T) {
 	})
 }
 
+// A failover forgets a take, and the clock of the new server is late: the token of the forgotten job
+// is greater than the new epoch. The child's own clock is late, too, so its report looks older than
+// its last call that Redis still knows. It is its first report in this epoch: the job is its own.
+func TestAFirstReportIsNeverLate(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		calm(t, w, "fw0")
+		w.take(t, "1", 0)
+		w.copy(t, "muster:{default}:", "kept:")
+		kept := w.zone.Clone()
+		g := one(t, w.take(t, "1", 1))
+		w.copy(t, "kept:", "muster:{default}:") // the failover
+		w.zone = kept
+		w.now = w.now.Add(-30 * time.Second)
+		hello := w.epoch(t, model.Hello{Run: "run1", Who: "n1/1", Longest: time.Minute,
+			Knew: kept.Flags.Epoch, Sent: w.now.Add(-time.Hour),
+			Jobs: []model.InHand{{Job: g.Job, Token: g.Token, Left: 50 * time.Second}}})
+		if jobs.Micros(g.Token) <= hello.Epoch {
+			t.Fatalf("token %d is not above epoch %d: this test sees nothing", g.Token, hello.Epoch)
+		}
+		if j := w.zone.Jobs[g.Job]; j == nil || j.State != jobs.Running || j.Token != g.Token {
+			t.Errorf("%s is %+v, want it running with token %d", g.Job, j, g.Token)
+		}
+		w.control(t, model.Turn{Verb: "thaw", Note: "x"})
+		if r := w.take(t, "2", 1); len(r.Jobs) > 0 {
+			t.Errorf("handed out %v, which n1/1 has", r.Jobs)
+		}
+	})
+}
+
 // The next token is above all tokens that children report, whatever the order of their reports.
 func TestTokensGrowAfterARestart(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {

@@ -94,10 +94,12 @@ local function used(token)
   m.w('HSET', m.kZone, 'token', m.us(m.zone.token))
 end
 
--- late reports whether a later call of the caller's slot was carried out. Then the network delayed
--- this one, and the caller may have given back meanwhile what was given to it in this epoch: in an
--- epoch nothing is forgotten.
+-- late reports whether a child that has called in this epoch made a later call since. Then the
+-- network delayed this one, and the child may have given back meanwhile what was given to it in this
+-- epoch: in an epoch nothing is forgotten. The first report in an epoch is never late, whatever its
+-- stamp: a forgotten token can be greater than the epoch, if TIME was ahead when it was given.
 local function late()
+  if registered[who] ~= m.zone.epoch then return false end
   local node, slot = string.match(who, '^(.*)/([^/]*)$')
   local before = node and m.num(ARGV[7]) ~= 0 and call('HGET', m.kHold .. node, slot)
   if not before then return false end
