@@ -188,11 +188,14 @@ func (h *house) get(t testing.TB, path string, out any) {
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", h.socket)
 		}}}
-	res, err := client.Get("http://muster" + path)
+	res, err := client.Get("http://localhost" + path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", path, res.Status)
+	}
 	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
 		t.Fatalf("%s: %s: %v", path, res.Status, err)
 	}
