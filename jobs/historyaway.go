@@ -4,8 +4,7 @@ package jobs
 type HistoryAway struct {
 	Since Time   `json:"since"`
 	Note  string `json:"note"` // why, when it began
-	// Stored is the number of stored entries of each zone's event stream, as Redis counts them;
-	// zones where that is not known are left out.
+	// Stored counts the stored entries of each zone's event stream, of zones where that is known.
 	Stored map[string]int64 `json:"stored"`
 }
 

@@ -119,6 +119,7 @@ type Reply struct {
 	Specs  map[TaskID]Spec   // specs that the caller did not have
 	Unread map[string]string `json:",omitempty"` // by task or job: why its spec or host is not read
 	Why    string            `json:",omitempty"` // why no job starts, for people; empty: jobs start
+	Epoch  string            `json:",omitempty"` // of the zone, as the caller knew it before
 }
 
 // MayHaveRun stands in Saved if an attempt may have started the present step of the job. Scripts

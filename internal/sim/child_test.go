@@ -52,6 +52,7 @@ func (c *child) start(h jobs.Handover) {
 	for _, g := range h.Reply.Jobs {
 		c.hold(g, h.Sent)
 	}
+	c.inherit(h.Reply.Epoch)
 	c.stayHeard()
 	d := doors{c}
 	cfg := worker.Default()

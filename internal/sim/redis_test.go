@@ -295,6 +295,15 @@ func (c *client) hold(g jobs.Grant, sent time.Duration) {
 	c.took[g.Job.Host()] = c.held[g.Job]
 }
 
+// inherit notes the epoch that a master knew before it took the jobs of this child.
+func (c *client) inherit(epoch string) {
+	at, err := jobs.ParseMicros(epoch)
+	if err != nil {
+		panic(err)
+	}
+	c.epoch = at
+}
+
 // script makes a call, after hello if that is needed. absent reports whether the zone did not
 // exist.
 func (c *client) script(f call, absent func(any) bool, then func(any, error)) {
@@ -338,7 +347,7 @@ func (c *client) step(a jobs.Step, over func() bool, then func(jobs.Reply, error
 			delete(c.held, r.Job)
 		}
 	}
-	sent := c.now
+	sent, epoch := c.now, c.epoch
 	c.stamped(func(stamp jobs.Micros) call {
 		m := model.Step{Step: a, Expected: stamp, Sent: stamp}
 		do := func(z *model.Zone, now jobs.Micros) any { return z.Step(now, m) }
@@ -349,6 +358,9 @@ func (c *client) step(a jobs.Step, over func() bool, then func(jobs.Reply, error
 			return
 		}
 		r := v.(jobs.Reply)
+		if r.Epoch = ""; epoch != 0 {
+			r.Epoch = epoch.String()
+		}
 		c.see(r.Now, c.now)
 		for _, g := range r.Jobs {
 			c.longest = max(c.longest, g.Timeout)

@@ -16,6 +16,7 @@ import (
 var (
 	oneSeed = flag.Uint64("sim.seed", 0, "replay this seed, with all that happened")
 	seeds   = flag.Uint64("sim.seeds", 60, "how many seeds to play, from 1 on")
+	after   = flag.Uint64("sim.after", 0, "play the seeds behind this one, to continue an earlier run")
 )
 
 const (
@@ -144,7 +145,7 @@ func playAll(t *testing.T, n uint64) <-chan *world {
 	}
 	go func() {
 		for seed := range n {
-			todo <- seed + 1
+			todo <- *after + seed + 1
 		}
 		close(todo)
 		wait.Wait()

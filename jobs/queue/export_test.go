@@ -54,6 +54,13 @@ func (h *beforeScript) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // NoFunctions makes a handle use scripts only, as with a Redis that has no functions.
 func (q *Conn) NoFunctions() { q.functions.never() }
 
+// EpochArgs returns the arguments with which this handle would call epoch now, at a server with this
+// run id.
+func (q *Conn) EpochArgs(zone, run string) []any {
+	args, _ := q.epochArgs(epochCall{zone: zone, run: run})
+	return args
+}
+
 // SetJumpMin makes smaller jumps of TIME count.
 func (q *Conn) SetJumpMin(d time.Duration) { q.jumpMin = d }
 

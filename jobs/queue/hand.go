@@ -70,12 +70,26 @@ func (h Hand) Extend(name string, id jobs.ID, sent time.Duration) {
 	}
 }
 
+// Epoch returns the epoch of a zone that this process knows; empty: none.
+func (h Hand) Epoch(name string) string {
+	h.q.mu.Lock()
+	defer h.q.mu.Unlock()
+	if z := h.q.zones[name]; z != nil {
+		return z.epoch
+	}
+	return ""
+}
+
 // Hold tells the handle of a child which jobs its master took for it, so that after a restart of
 // Redis it can report that it holds them. Call it before the first call.
+//
+// The child also inherits the epoch that its master knew before it took them. In that epoch Redis
+// has forgotten nothing that the child could report. So a copy of the child's first report that the
+// network delays past the end of its jobs takes none of them again.
 func (h Hand) Hold(o jobs.Handover) {
 	h.q.mu.Lock()
 	defer h.q.mu.Unlock()
-	z := &zone{held: map[jobs.ID]held{}}
+	z := &zone{epoch: o.Reply.Epoch, held: map[jobs.ID]held{}}
 	for _, g := range codec.Holding(o.Reply.Jobs) {
 		z.held[g.Job] = held{g.Token, g.Timeout, o.Sent + g.Timeout}
 	}

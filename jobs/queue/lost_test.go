@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/proc"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/keys"
 )
 
 func TestALostChildsJobIsHandedOutAsLost(t *testing.T) {
@@ -89,6 +91,35 @@ func TestADelayedCallOfALostChildTakesNothing(t *testing.T) {
 			if _, err := master.Lose(t.Context(), zone, jobs.Loss{Node: "n1", Slot: "1"}); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// A master took a job for a child. The network delays a copy of the child's first call until the
+// child has given the job back and its master has reported that it is gone. Nobody has the job, so
+// it stays in the queue, and its host is free.
+func TestADelayedFirstCallOfAChildThatIsGoneTakesNothingBack(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		master, child := open(t, w, ""), open(t, w, "1")
+		submit(t, master, spec(), 1)
+		reply := step(t, master, "1", 1)
+		g := one(t, reply)
+		child.Hand.Hold(jobs.Handover{Node: "n1", Slot: "1", Zone: zone, Sent: proc.Boot(), Reply: reply})
+		run, err := w.raw(t).HGet(t.Context(), keys.Zone(zone, "zone", ""), "run").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		delayed := child.EpochArgs(zone, run)
+		step(t, child, "1", 0, jobs.Result{Job: g.Job, Token: g.Token, Kind: jobs.KindBack})
+		if _, err := master.Lose(t.Context(), zone, jobs.Loss{Node: "n1", Slot: "1"}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = queue.ScriptBehind("", "epoch").Call(t.Context(), w.raw(t), zone, nil, delayed...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := one(t, step(t, master, "2", 1)); again.Job != g.Job {
+			t.Errorf("got %s, want %s, which nobody has", again.Job, g.Job)
 		}
 	})
 }

@@ -63,7 +63,7 @@ func (q *Work) Step(ctx context.Context, name string, s jobs.Step) (jobs.Reply, 
 		return jobs.Reply{}, err
 	}
 	q.c.Hand.GiveUp(name, s.Results)
-	sent := proc.Boot()
+	epoch, sent := q.c.Hand.Epoch(name), proc.Boot()
 	reply, acked, err := q.step(ctx, name, s)
 	if err != nil {
 		return jobs.Reply{}, err
@@ -74,6 +74,7 @@ func (q *Work) Step(ctx context.Context, name string, s jobs.Step) (jobs.Reply, 
 		}
 	}
 	q.c.Hand.Note(name, s, reply, sent)
+	reply.Epoch = epoch
 	if reply.Status == jobs.StatusFrozen {
 		reply.Why = q.why(ctx, name)
 	}
