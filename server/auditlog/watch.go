@@ -2,6 +2,7 @@ package auditlog
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ type Watch struct {
 const (
 	// lateSink is the time for which a sink may be away before health says so.
 	lateSink = 5 * time.Minute
-	// latePoint is the age from which a checkpoint is too old for the entries behind it.
+	// latePoint is the age from which an entry should have a checkpoint.
 	latePoint = 5 * time.Minute
 )
 
@@ -98,7 +99,9 @@ func (w Watch) Gauges(ctx context.Context) (*metrics.Audit, error) {
 	}
 	g.Signed = newest.Size
 	if g.Entries > g.Signed && g.Signed > 0 {
-		g.Unsigned = w.Now().Sub(newest.At)
+		if g.Unsigned, err = w.unsigned(ctx, newest); err != nil {
+			return g, err
+		}
 	}
 	list, err := w.Ledger.Sinks(ctx)
 	for _, s := range list {
@@ -112,4 +115,23 @@ func (w Watch) Gauges(ctx context.Context) (*metrics.Audit, error) {
 		g.Sinks = append(g.Sinks, one)
 	}
 	return g, err
+}
+
+// skewMax bounds how far the clock of a server that wrote an entry may be ahead of ours.
+const skewMax = time.Minute
+
+// unsigned returns the age of the oldest entry behind a checkpoint, and at most that of the
+// checkpoint: a house in which nothing happened for an hour has nothing to sign.
+func (w Watch) unsigned(ctx context.Context, newest ledger.Point) (time.Duration, error) {
+	now, since := w.Now(), newest.At
+	err := w.Ledger.Each(ctx, newest.Size, newest.Size+1, func(r audit.Record) error {
+		var e audit.Entry
+		// An entry without a time to believe counts as old: somebody may have changed it.
+		if json.Unmarshal([]byte(r.Leaf), &e) == nil && e.At.After(since) &&
+			e.At.Before(now.Add(skewMax)) {
+			since = e.At.Time
+		}
+		return nil
+	})
+	return max(now.Sub(since), 0), err
 }

@@ -11,7 +11,7 @@ type Audit struct {
 	Waiting  int   // entries of this server that are not in the tables yet
 	Lost     int64
 	Keyless  bool          // this server signs nothing
-	Unsigned time.Duration // age of the newest checkpoint, if entries are newer
+	Unsigned time.Duration // age of the oldest entry without a checkpoint
 	Sinks    []Sink
 }
 
@@ -25,7 +25,7 @@ func (s *snapshot) audit(a Audit) {
 	s.add("muster_audit_entries", "Entries of the audit log.", float64(a.Entries))
 	s.add("muster_audit_signed_entries", "Entries of the audit log that a signed checkpoint has.",
 		float64(a.Signed))
-	s.add("muster_audit_unsigned_seconds", "Age of the newest checkpoint, if there are newer entries.",
+	s.add("muster_audit_unsigned_seconds", "Age of the oldest entry that no checkpoint has.",
 		a.Unsigned.Seconds())
 	s.add("muster_audit_keyless", "1 while this server has no key, and signs no entry.",
 		number(a.Keyless))
