@@ -104,6 +104,9 @@ func showTask(ctx context.Context, s *cli.Session, id jobs.TaskID) error {
 	if err != nil {
 		return err
 	}
+	if doubted := doubtOf(ctx, s, id); doubted != "" {
+		s.Say("look: %s", cli.Cell(doubted))
+	}
 	if s.JSON {
 		return s.WriteJSON(taskDetails{sum.Task, cli.Filled(sum.Groups), sum.AtGates, sum.Waits,
 			sum.Awaits})

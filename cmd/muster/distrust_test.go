@@ -46,7 +46,7 @@ func TestANodeSaysThatItCannotReadWhomItTrusts(t *testing.T) {
 	}
 }
 
-// A job that ran although its order does not hold shows that.
+// A job that ran although its order does not hold shows that, and so does its task.
 func TestAJobShowsThatItsOrderWasDoubted(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 2})
@@ -57,16 +57,18 @@ func TestAJobShowsThatItsOrderWasDoubted(t *testing.T) {
 	h.master()
 	id := h.submit("all", "true")
 	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: 2})
-	for _, host := range []string{"fw0001", "fw0002"} { // the event names one of them
+	for _, ask := range [][]string{ // the event names one of the two jobs
+		{"job", string(jobs.NewID(id, "fw0001"))}, {"job", string(jobs.NewID(id, "fw0002"))}, {"task", string(id)},
+	} {
 		for late := h.late(); ; {
-			_, _, words := h.plainly("", "job", string(jobs.NewID(id, host)))
+			_, _, words := h.plainly("", ask...)
 			if strings.Contains(words, "look: a node doubted the order of this task, and ran its jobs all the same "+
 				"(mode warn): ") && strings.Contains(words, "allowed") {
 				break
 			}
 			select {
 			case <-late:
-				t.Fatalf("of %s it says %s", host, words)
+				t.Fatalf("muster %v says %s", ask, words)
 			default: // history is half a second behind
 			}
 		}

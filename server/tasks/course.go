@@ -16,6 +16,7 @@ type (
 	courseOutput    struct{ Body api.Course }
 	pastEventsInput struct {
 		Of     string `query:"of" required:"true" doc:"id of a task or of a job"`
+		Event  string `query:"event" pattern:"^[a-z-]{0,40}$" doc:"only this event, such as order-doubted"`
 		Cursor string `query:"cursor" doc:"the field next of the page before"`
 		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"500" doc:"most events of a page"`
 	}
@@ -84,6 +85,7 @@ func (s HistoryRoutes) pastEvents(ctx context.Context, in *pastEventsInput) (*pa
 	if seen, err := s.Rights.Sees(ctx, of.Task, of.Host); err != nil || !seen {
 		return &pastEventsOutput{api.PastEvents{Events: []jobs.Happening{}}}, web.Problem(err)
 	}
+	of.Event = in.Event
 	list, more, err := s.Find.History.Events(ctx, of, skip, in.Limit)
 	if err != nil {
 		return nil, web.Problem(err)
