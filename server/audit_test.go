@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
-	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -36,17 +35,8 @@ type archive struct {
 
 func newArchive(t *testing.T, cfg history.Config, dir string) archive {
 	t.Helper()
-	s, err := history.Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	for err = s.Migrate(t.Context()); errors.Is(err, history.ErrChanging); {
-		err = s.Migrate(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := sqltest.Ready(t, cfg)
+	var err error
 	a := archive{book: ledger.New(s), keys: keyring25519(t)}
 	a.anchor, err = anchor.New(anchor.Needs{Ledger: a.book, Keys: a.keys, Dir: dir, Log: hclog.NewNullLogger(),
 		Now: time.Now})

@@ -43,11 +43,7 @@ type archived struct {
 
 func newArchived(t *testing.T, cfg history.Config) *archived {
 	t.Helper()
-	store, err := history.Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
+	store := sqltest.Ready(t, cfg)
 	dir, err := os.MkdirTemp("", "audit")
 	if err != nil {
 		t.Fatal(err)

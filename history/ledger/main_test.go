@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -34,21 +33,7 @@ func both(t *testing.T, f func(t *testing.T, cfg history.Config)) {
 // ready is a ledger whose tables are there, with the handle of its database.
 func ready(t testing.TB, cfg history.Config) (*ledger.Ledger, history.Handle) {
 	t.Helper()
-	s, err := history.Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	err = s.Migrate(t.Context())
-	for range 10 {
-		if !errors.Is(err, history.ErrChanging) {
-			break
-		}
-		err = s.Migrate(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := sqltest.Ready(t, cfg)
 	return ledger.New(s), history.HandleOf(s)
 }
 

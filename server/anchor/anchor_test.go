@@ -4,7 +4,6 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,20 +33,11 @@ type bench struct {
 
 func newBench(t *testing.T, c anchor.Config) *bench {
 	t.Helper()
-	s, err := history.Open(sqltest.SQLite(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	for err = s.Migrate(t.Context()); errors.Is(err, history.ErrChanging); {
-		err = s.Migrate(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := sqltest.Ready(t, sqltest.SQLite(t))
 	seed := sha256.Sum256([]byte("a test"))
 	b := &bench{t: t, book: ledger.New(s), handle: history.HandleOf(s),
 		now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	var err error
 	if b.signer, err = audit.NewSigner(audit.Origin("a-test"), ed25519.NewKeyFromSeed(seed[:])); err != nil {
 		t.Fatal(err)
 	}

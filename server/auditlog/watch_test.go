@@ -2,7 +2,6 @@ package auditlog_test
 
 import (
 	"crypto/ed25519"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/audit"
-	"muster/history"
 	"muster/history/ledger"
 	"muster/server/anchor"
 	"muster/server/auditlog"
@@ -22,17 +20,7 @@ import (
 // happened, do not count.
 func TestACheckpointIsMissedByEntriesOnly(t *testing.T) {
 	t.Parallel()
-	store, err := history.Open(sqltest.SQLite(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
-	for err = store.Migrate(t.Context()); errors.Is(err, history.ErrChanging); {
-		err = store.Migrate(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := sqltest.Ready(t, sqltest.SQLite(t))
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	signer, err := audit.NewSigner(audit.Origin("a-test"), ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))

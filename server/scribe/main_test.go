@@ -1,7 +1,6 @@
 package scribe_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -35,21 +34,7 @@ func (d desk) pass(by time.Duration) { d.now.Add(int64(by)) }
 
 func at(t testing.TB, cfg history.Config, dir string) desk {
 	t.Helper()
-	s, err := history.Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	err = s.Migrate(t.Context())
-	for range 10 {
-		if !errors.Is(err, history.ErrChanging) {
-			break
-		}
-		err = s.Migrate(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := sqltest.Ready(t, cfg)
 	d := desk{book: ledger.New(s), dir: dir, now: &atomic.Int64{}}
 	d.now.Store(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).UnixNano())
 	d.Scribe = scribe.New(scribe.Needs{Book: d.book, Dir: dir, Who: func() string { return "s1" },
