@@ -186,7 +186,7 @@ func (s *Server) approvals() approvals.Routes {
 	return approvals.Routes{Last: approvals.NewLasts(s.history, s.queue.Read.Tasks.Spec),
 		Holds: q.Submits, Orders: q.Signed, Tasks: s.queue.Read.Tasks,
 		Cancels: q.Cancels, Stock: s.stock, Trust: s.site.trust, Seen: s.site.tasks.Seen,
-		MayBegin: s.mayBegin, Audit: s.audit.Scribe, Log: s.log, Now: s.clock,
+		MayBegin: s.mayBegin, Audit: s.audit.Scribe, Entries: s.audit.Ledger, Log: s.log, Now: s.clock,
 		Glass: approvals.Glass{Alerts: s.queue.Conn, Count: s.meters.GlassBroken}}
 }
 

@@ -56,6 +56,10 @@ type Order struct {
 	// Times is the time since which the timetable has been in force that the server knew; zero: none.
 	// A node that has seen the order believes no earlier timetable.
 	Times time.Time `json:"times,omitzero"`
+
+	// Kin has the other members of the redundancy groups of the hosts. New puts their records beside
+	// those of the hosts: no job runs on them, and nodes write markers there.
+	Kin []fleet.Host `json:"-"`
 }
 
 // A Zone is the part of an order for the hosts of one zone.
@@ -83,13 +87,10 @@ func New(o Order, hosts []fleet.Host, recordOf RecordFunc) (order []byte, lines 
 		return nil, nil, fmt.Errorf("an order from %s to %s: want at most %s", o.NotBefore, o.NotAfter,
 			Validity)
 	}
-	byZone := map[string][]*fleet.Host{}
-	for i := range hosts {
-		byZone[hosts[i].Zone] = append(byZone[hosts[i].Zone], &hosts[i])
-	}
+	byZone, kin := inZones(hosts), inZones(o.Kin)
 	lines = Lines{}
 	for _, name := range slices.Sorted(maps.Keys(byZone)) {
-		texts, err := shares(byZone[name], recordOf)
+		texts, err := shares(byZone[name], kin[name], recordOf)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -106,10 +107,22 @@ func New(o Order, hosts []fleet.Host, recordOf RecordFunc) (order []byte, lines 
 	return order, lines, err
 }
 
-// shares returns the lines of the hosts of one zone, by share.
-func shares(hosts []*fleet.Host, recordOf RecordFunc) ([]string, error) {
-	n := (len(hosts) + shareSize - 1) / shareSize
-	made, err := linesOf(hosts, recordOf)
+func inZones(hosts []fleet.Host) map[string][]*fleet.Host {
+	zones := map[string][]*fleet.Host{}
+	for i := range hosts {
+		zones[hosts[i].Zone] = append(zones[hosts[i].Zone], &hosts[i])
+	}
+	return zones
+}
+
+// asKin ends the line of a host that is only kin of the hosts of an order. A node that does not
+// know the word takes the line for a record that no host has.
+const asKin = " kin"
+
+// shares returns the lines of the hosts of one zone and of their kin, by share.
+func shares(hosts, kin []*fleet.Host, recordOf RecordFunc) ([]string, error) {
+	n := (len(hosts) + len(kin) + shareSize - 1) / shareSize
+	made, err := linesOf(slices.Concat(hosts, kin), recordOf)
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +130,11 @@ func shares(hosts []*fleet.Host, recordOf RecordFunc) ([]string, error) {
 	for i, h := range hosts {
 		at := shareOf(h.Name, n)
 		parts[at] = append(parts[at], made[i])
+	}
+	for i, h := range kin {
+		line := strings.TrimSuffix(made[len(hosts)+i], "\n") + asKin + "\n"
+		at := shareOf(h.Name, n)
+		parts[at] = append(parts[at], line)
 	}
 	texts := make([]string, n)
 	for i, part := range parts {
@@ -213,17 +231,29 @@ func (o *Order) ShareOf(zone, host string) (int, bool) {
 // Share reads the lines of a share: the records of its hosts, by name. It refuses lines that the
 // order does not have.
 func (o *Order) Share(zone string, share int, lines string) (map[string]string, error) {
+	hosts, _, err := o.ShareAndKin(zone, share, lines)
+	return hosts, err
+}
+
+// ShareAndKin reads the lines of a share: the records of its hosts, and of their kin, by name. It
+// refuses lines that the order does not have.
+func (o *Order) ShareAndKin(zone string, share int, lines string) (hosts, kin map[string]string,
+	err error) {
 	z := o.zone(zone)
 	if z == nil || share < 0 || share >= len(z.Shares) {
-		return nil, fmt.Errorf("the order is not for zone %s", zone)
+		return nil, nil, fmt.Errorf("the order is not for zone %s", zone)
 	}
 	if hash([]byte(lines)) != z.Shares[share] {
-		return nil, errors.New("the list of its hosts is not the one that was signed")
+		return nil, nil, errors.New("the list of its hosts is not the one that was signed")
 	}
-	records := map[string]string{}
-	for line := range bytes.Lines([]byte(lines)) {
-		name, record, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
-		records[string(name)] = string(record)
+	hosts, kin = map[string]string{}, map[string]string{}
+	for line := range strings.Lines(lines) {
+		name, record, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if record, is := strings.CutSuffix(record, asKin); is {
+			kin[name] = record
+		} else {
+			hosts[name] = record
+		}
 	}
-	return records, nil
+	return hosts, kin, nil
 }

@@ -317,6 +317,8 @@ type fakeHosts struct {
 	open   int
 	most   int      // open at a time
 	shells []string // host: shell
+
+	passwords map[string]seal.Text // of sudo, by host
 }
 
 func newHosts() *fakeHosts {

@@ -37,12 +37,19 @@ func (s *stand) refers(args map[string]string) {
 	s.q.specs[task1] = jobs.Spec{Inventory: "v7", Timeout: attemptTime, Retry: jobs.DefaultPolicy(), Action: action}
 }
 
-// sayso answers for the orders of all jobs: holds says why they do not hold.
-type sayso struct{ holds error }
+// sayso answers for the orders of all jobs: holds says why they do not hold, kin why no marker may be
+// written on another host.
+type sayso struct {
+	holds error
+	in    bool // another member of the group is a host of the task
+	kin   error
+}
 
 func (sayso) Check(context.Context, string, jobs.Grant, jobs.Spec) error { return nil }
 
 func (s sayso) Holds(context.Context, string, jobs.Grant, jobs.Spec) error { return s.holds }
+
+func (s sayso) Kin(context.Context, string, jobs.ID, fleet.Host) (bool, error) { return s.in, s.kin }
 
 func (sayso) Answered(context.Context, string, jobs.ID, int, jobs.GateAnswer) error { return nil }
 
@@ -109,13 +116,13 @@ func TestAJobWithoutItsSecretFailsOrWaitsAndTouchesNothing(t *testing.T) {
 		"away":         {args: one, fetch: both, waits: true, want: "cannot be had yet: argument \"pw\": vault:kv/x#pw on"},
 		"one is wrong": {args: two, fetch: both, want: "no rule allows it"},
 		"all away":     {args: two, fetch: answers("", away), waits: true, want: "does not answer"},
-		"Redis away": {args: one, fetch: both, trust: sayso{errors.New("redis is away")}, waits: true,
+		"Redis away": {args: one, fetch: both, trust: sayso{holds: errors.New("redis is away")}, waits: true,
 			want: "the order cannot be examined"},
 		"two lines":     {args: two, fetch: answers("a\nb", nil), want: "as the password of sudo, has more than one line"},
 		"lost and away": {args: one, fetch: both, waits: true, change: lostAtUse, want: "a secret cannot be had yet"},
 		"lost, refused": {args: one, fetch: answers("", wrong), change: lostAtUse, unknown: true, want: "no rule allows it"},
 		"no order": {args: one, fetch: func(_ context.Context, a secrets.Ask) (seal.Text, error) { return "", a.Signed },
-			trust: sayso{doubt}, want: "the order does not hold: nobody has signed"},
+			trust: sayso{holds: doubt}, want: "the order does not hold: nobody has signed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *stand) {

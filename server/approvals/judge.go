@@ -98,11 +98,18 @@ func (s Routes) commitIfMet(ctx context.Context, h *held, rules *trust.Rules) (a
 	error) {
 	by := rules.At(s.Now())
 	out := api.Endorsed{Task: h.info.Task, Hash: trust.HashOf(h.order.Bytes)}
+	back, err := takenBack(ctx, s.Entries, h.info.Task)
+	if err != nil {
+		return out, err
+	}
 	deeds := s.deeds(h, rules)
 	for _, zone := range h.info.Zones {
 		o, err := s.Orders.OrderIn(ctx, zone, h.info.Task)
 		if err != nil {
 			return out, web.Problem(err)
+		}
+		for _, name := range back {
+			o.Signatures = by.Without(h.order.Bytes, o.Signatures, name)
 		}
 		standing, err := trust.Examine(h.order.Bytes, o.Signatures, by)
 		if err != nil {

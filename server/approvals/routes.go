@@ -12,6 +12,7 @@ import (
 	"muster/access"
 	"muster/api"
 	"muster/audit"
+	"muster/history/ledger"
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/submit"
@@ -82,6 +83,7 @@ type Routes struct {
 	Seen     func(context.Context, []jobs.TaskInfo) ([]jobs.TaskInfo, error)
 	MayBegin func(context.Context) error // refuses work that could not be done as was agreed
 	Audit    *scribe.Scribe              // nil: none
+	Entries  *ledger.Ledger              // of the audit log; nil: there is none
 	Glass    Glass
 	Last     Lasts
 	Log      hclog.Logger

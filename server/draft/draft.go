@@ -43,6 +43,7 @@ type Draft struct {
 	api.LeftOut
 	Fences  api.Fences
 	Picked  []fleet.Host    // as in Names
+	All     *stock.Stock    // the inventory that they are from; nil: there is none
 	Frozen  scripts.Frozen  // what it runs
 	Windows *api.WindowPlan // nil: it needs no windows
 	Held    []string        // by freezes: hosts, folded, and why
@@ -126,7 +127,7 @@ func (in Setting) Draft(t jobs.Task, hosts []fleet.Host) Draft {
 	t.Spec.Operator, t.Spec.Proven = in.Operator, in.Proven
 	t.Spec.Inventory, t.Spec.Created = in.Scene.Stock.Version, jobs.MicrosOf(in.Now)
 	t.Guarded = guarded(t.Spec, hosts, in.Scene.Stock.Limits())
-	p := Draft{Task: t}
+	p := Draft{Task: t, All: in.Scene.All}
 	p.Keep(hosts)
 	return p
 }
@@ -139,6 +140,24 @@ func (p *Draft) Keep(hosts []fleet.Host) {
 		p.Hosts[h.Zone] = append(p.Hosts[h.Zone], h.Name)
 		p.Names = append(p.Names, h.Name)
 	}
+}
+
+// Kin returns the other members of the redundancy groups of the hosts of a disruptive task: nodes
+// write markers on them.
+func (p *Draft) Kin() (kin []fleet.Host) {
+	if !p.Task.Spec.Disruptive || p.All == nil {
+		return nil
+	}
+	groups, own := map[string]bool{}, map[string]bool{}
+	for _, h := range p.Picked {
+		groups[h.Group], own[h.Name] = h.Group != "", true
+	}
+	for _, h := range p.All.Hosts() {
+		if groups[h.Group] && !own[h.Name] {
+			kin = append(kin, h)
+		}
+	}
+	return kin
 }
 
 func parseExpire(text string) (time.Duration, error) {

@@ -82,8 +82,8 @@ func orderOf(installation string, p draft.Draft, m moment) ([]byte, trust.Lines,
 	}
 	from, until := validity(p, m.now)
 	return trust.New(trust.Order{Installation: installation, Task: p.Task.ID, NotBefore: from,
-		NotAfter: until, Spec: spec, BreakGlass: p.Glass, Times: m.times}, p.Picked,
-		m.records.Of(p.Task.Spec.Inventory))
+		NotAfter: until, Spec: spec, BreakGlass: p.Glass, Times: m.times, Kin: p.Kin()},
+		p.Picked, m.records.Of(p.Task.Spec.Inventory))
 }
 
 // slowClock is the time by which the clock of a node may be behind: a task that begins at once must

@@ -50,7 +50,8 @@ func NewLooker(s *Store, d Drains, f Facts, j Jobs) *Looker {
 
 // A Scene resolves selectors as hosts stand at one moment.
 type Scene struct {
-	*Stock  // with the labels of the moment; nil: there is none
+	*Stock         // with the labels of the moment; nil: there is none
+	All     *Stock // all hosts, also those that the caller does not see, without such labels
 	Drained map[string]jobs.Drain
 	earlier map[fleet.Earlier][]string // hosts of earlier tasks, as far as the selector asks
 	wrong   []error                    // with what the selector says of these
@@ -64,12 +65,12 @@ func (l *Looker) Scene(ctx context.Context, on string) (Scene, error) {
 	if err != nil {
 		return Scene{}, err
 	}
-	view := web.ViewOf(ctx)
-	st, err := l.withFacts(ctx, l.SeenNow(view), on)
+	view, all := web.ViewOf(ctx), l.store.Now()
+	st, err := l.withFacts(ctx, l.parts.seen(view, all), on)
 	if err != nil {
 		return Scene{}, err
 	}
-	v := Scene{Drained: drained, Stock: l.withDrains(st, drained),
+	v := Scene{All: all, Drained: drained, Stock: l.withDrains(st, drained),
 		earlier: map[fleet.Earlier][]string{}}
 	sel, err := fleet.ParseSelector(on)
 	if err != nil {

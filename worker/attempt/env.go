@@ -104,6 +104,10 @@ type Trust interface {
 	// without. The error is a *warden.Doubt if none holds; any other error leaves that open.
 	Holds(ctx context.Context, zone string, g jobs.Grant, spec jobs.Spec) error
 
+	// Kin reports whether the order of a job is for a host, too, that is in the redundancy group of
+	// its own. The error is a *warden.Doubt if the node must not connect to that host.
+	Kin(ctx context.Context, zone string, id jobs.ID, h fleet.Host) (in bool, err error)
+
 	// Answered returns an error if the answer at a gate of a job, at a step, does not count.
 	Answered(ctx context.Context, zone string, id jobs.ID, step int, a jobs.GateAnswer) error
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"muster/fleet"
 	"muster/internal/seal"
 	"muster/internal/secretref"
 	"muster/internal/wording"
@@ -29,7 +30,7 @@ func (e entry) unseal(ctx context.Context) error {
 		ref, ok := secretref.Cut(sealed)
 		switch {
 		case ok:
-			return e.fetch(ctx, argument, ref)
+			return e.fetch(ctx, argument, ref, a.grant.Host)
 		case a.env.Unseal == nil:
 			return "", errNoSecrets
 		}
@@ -50,13 +51,29 @@ type sealedError struct{ error }
 
 func (e *sealedError) Unwrap() error { return e.error }
 
-// fetch finds the secret of a reference.
-func (e entry) fetch(ctx context.Context, argument, ref string) (seal.Text, error) {
+// passwordOf returns the password of sudo on another host of the task; it has none if the task has
+// none. A reference is resolved for that host, because each host may have a password of its own.
+func (e entry) passwordOf(ctx context.Context, h fleet.Host) (its secrets, err error) {
+	text := e.at.secrets.texts[scripts.BecomePassword]
+	if ref, is := secretref.Cut(e.at.plan.Book.Values.Secrets[scripts.BecomePassword]); is {
+		if text, err = e.fetch(ctx, scripts.BecomePassword, ref, &h); err != nil {
+			return its, err
+		}
+	}
+	if text == "" {
+		return its, nil
+	}
+	its.texts = map[string]seal.Text{scripts.BecomePassword: text}
+	return secrets{its.texts, veil.Of(its.texts)}, nil
+}
+
+// fetch finds the secret of a reference for a host.
+func (e entry) fetch(ctx context.Context, argument, ref string, h *fleet.Host) (seal.Text, error) {
 	a := e.at
-	if a.env.Fetch == nil || a.grant.Host == nil {
+	if a.env.Fetch == nil || h == nil {
 		return "", errors.New("this node resolves no references")
 	}
-	ask := sources.Ask{Reference: ref, Runbook: a.plan.Book.Runbook, Host: *a.grant.Host,
+	ask := sources.Ask{Reference: ref, Runbook: a.plan.Book.Runbook, Host: *h,
 		Signed: errors.New("this node asks for no orders: give it a folder trust")}
 	if a.env.Trust != nil {
 		ask.Signed = a.env.Trust.Holds(ctx, a.zone, a.grant, a.plan.Spec)

@@ -197,7 +197,7 @@ func (g *groupMarks) mark(ctx context.Context, h fleet.Host, m remote.Marker) (r
 			return made, err
 		}
 	}
-	conn, err := g.at.secrets.dial(ctx, g.at.env.Dial, h)
+	conn, err := g.dial(ctx, h)
 	if err != nil {
 		return remote.Marking{}, err
 	}
@@ -209,6 +209,29 @@ func (g *groupMarks) mark(ctx context.Context, h fleet.Host, m remote.Marker) (r
 	}
 	g.others[h.Name] = conn
 	return conn.Mark(ctx, m)
+}
+
+// dial connects to a member, if its record is the one that was signed. The sudo of another host
+// than that of the job gets no password unless the task is for that host, too.
+func (g *groupMarks) dial(ctx context.Context, h fleet.Host) (Conn, error) {
+	if h.Name == g.at.grant.Host.Name {
+		return g.at.secrets.dial(ctx, g.at.env.Dial, h)
+	}
+	var its secrets
+	if g.at.env.Trust != nil {
+		in, err := g.at.env.Trust.Kin(ctx, g.at.zone, g.at.grant.Job, h)
+		if err == nil && in {
+			its, err = entry{g.at}.passwordOf(ctx, h)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	conn, err := its.dial(ctx, g.at.env.Dial, h)
+	if err != nil || len(its.veil) == 0 {
+		return conn, err
+	}
+	return &veiledConn{conn, its.veil}, nil
 }
 
 // leaveOthers closes the connections to the other members.

@@ -54,6 +54,12 @@ func (c *veiledConn) Run(ctx context.Context, cmd remote.Command) (remote.Result
 	return r, c.veil.Error(err)
 }
 
+// Mark writes or removes a marker on the host.
+func (c *veiledConn) Mark(ctx context.Context, m remote.Marker) (remote.Marking, error) {
+	made, err := c.Conn.Mark(ctx, m)
+	return made, c.veil.Error(err)
+}
+
 // Upload puts a file on the host.
 func (c *veiledConn) Upload(ctx context.Context, u remote.Upload) error {
 	return c.veil.Error(c.Conn.Upload(ctx, u))

@@ -77,11 +77,14 @@ type known struct {
 	at       time.Time
 	standing *trust.Standing
 	why      error // nil: the signatures hold
-	shares   map[int]map[string]string
+	shares   map[int]share
 	told     bool // people know that it does not hold
 
 	toldGlass bool // people know that the glass was broken for it
 }
+
+// A share holds the records of hosts of an order, by name, and those of their kin.
+type share struct{ hosts, kin map[string]string }
 
 // A Doubt is the error of a job that must not run, because its order does not hold.
 type Doubt struct{ Why error }
@@ -277,7 +280,7 @@ func (w *Warden) task(ctx context.Context, zone string, id jobs.TaskID, rules *t
 	if err != nil {
 		return nil, away{err}
 	}
-	k := &known{zone: zone, id: id, rules: rules, at: now, shares: map[int]map[string]string{}}
+	k := &known{zone: zone, id: id, rules: rules, at: now, shares: map[int]share{}}
 	k.standing, k.why = trust.Examine(order, signatures, w.signers(rules))
 	w.keep(k)
 	if times := k.timesOf(rules); !times.After(now.Add(trust.TimesAhead)) {
@@ -340,27 +343,33 @@ func (w *Warden) keep(k *known) {
 
 // record returns the hash of a job's host in the order; empty: the order is not for it.
 func (w *Warden) record(ctx context.Context, zone string, id jobs.ID, k *known) (string, error) {
+	s, err := w.share(ctx, zone, id.Host(), k)
+	return s.hosts[id.Host()], err
+}
+
+// share returns the share of an order that a host is in; an empty one: the order is not for it.
+func (w *Warden) share(ctx context.Context, zone, host string, k *known) (share, error) {
 	order := k.standing.Order
-	share, ok := order.ShareOf(zone, id.Host())
+	n, ok := order.ShareOf(zone, host)
 	if !ok {
-		return "", nil
+		return share{}, nil
 	}
 	w.mu.Lock()
-	hosts, read := k.shares[share]
+	s, read := k.shares[n]
 	w.mu.Unlock()
 	if !read {
-		lines, err := w.orders.Share(ctx, zone, k.id, share)
+		lines, err := w.orders.Share(ctx, zone, k.id, n)
 		if err != nil {
-			return "", away{err}
+			return share{}, away{err}
 		}
-		if hosts, err = order.Share(zone, share, lines); err != nil {
-			return "", err
+		if s.hosts, s.kin, err = order.ShareAndKin(zone, n, lines); err != nil {
+			return share{}, err
 		}
 		w.mu.Lock()
-		k.shares[share] = hosts
+		k.shares[n] = s
 		w.mu.Unlock()
 	}
-	return hosts[id.Host()], nil
+	return s, nil
 }
 
 // tell tells people once for each task that an order does not hold.

@@ -76,7 +76,7 @@ func newWorld(t testing.TB, policy string) *world {
 		hosts = append(hosts, hostOf(i))
 	}
 	order, lines, err := trust.New(trust.Order{Installation: "i1234", Task: "0000000001", NotBefore: noon,
-		NotAfter: noon.Add(time.Hour), Spec: text}, hosts, trust.RecordOf)
+		NotAfter: noon.Add(time.Hour), Spec: text, Kin: []fleet.Host{hostOf(10)}}, hosts, trust.RecordOf)
 	if err != nil {
 		t.Fatal(err)
 	}
