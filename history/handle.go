@@ -43,3 +43,8 @@ func (h Handle) Rows(ctx context.Context, what, query string, args []any,
 
 // SQLite reports whether the database is a file of SQLite.
 func (h Handle) SQLite() bool { return h.s.at.file != "" }
+
+// Also names what is done in each transaction that stores a part of the past: both happen, or
+// neither. A batch without a position fills in a gap: some of its ends may be stored already, and
+// the others are stored afterwards. Also is called before the store is used.
+func (h Handle) Also(f func(context.Context, *sql.Tx, Batch) error) { h.s.also = f }

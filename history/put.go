@@ -85,6 +85,10 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) ([]
 			b.Contradicted(c)
 		}
 	}
+	b.Ended = taken
+	if err := s.also(ctx, tx, b); err != nil {
+		return nil, err
+	}
 	for _, one := range []struct {
 		table
 		rows [][]any
@@ -110,11 +114,15 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) ([]
 func (s *Store) Reconcile(ctx context.Context, t jobs.TaskInfo, ended []api.PastJob,
 	said map[jobs.ID]jobs.Output) error {
 	return s.tx(ctx, "store a task", func(tx *sql.Tx) error {
-		if err := s.insert(ctx, tx, taskTable, taskRows([]jobs.TaskInfo{t})); err != nil {
+		err := s.also(ctx, tx, Batch{Tasks: []jobs.TaskInfo{t}, Ended: ended})
+		if err != nil {
+			return err
+		}
+		if err = s.insert(ctx, tx, taskTable, taskRows([]jobs.TaskInfo{t})); err != nil {
 			return err
 		}
 		// Contradictions were recorded when their events arrived.
-		_, _, err := s.ends(ctx, tx, ended, said)
+		_, _, err = s.ends(ctx, tx, ended, said)
 		return err
 	})
 }

@@ -29,6 +29,7 @@ type Store struct {
 	read  *sql.DB
 
 	schema fs.FS // the changes of the tables, in order
+	also   func(context.Context, *sql.Tx, Batch) error
 
 	// life ends when the store is closed, and ends the work that continues without a caller.
 	life context.Context
@@ -62,7 +63,8 @@ func Open(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, at: at, schema: schema}
+	s := &Store{cfg: cfg, at: at, schema: schema,
+		also: func(context.Context, *sql.Tx, Batch) error { return nil }}
 	s.life, s.end = context.WithCancel(context.Background())
 	if at.file != "" {
 		err = s.openSQLite()

@@ -34,6 +34,8 @@ var floors = map[string]int{
 	"internal/socket":            1,
 	"access":                     2,
 	"trust":                      2,
+	"notify":                     2,
+	"history/outbox":             4,
 	"worker/warden":              3,
 	"internal/seal":              0,
 	"internal/secretref":         0,
