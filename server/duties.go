@@ -52,6 +52,9 @@ func (s *Server) duties(ctx context.Context, times *duties.Times) {
 				return historian.New(historianNeeds(s), t).Run(ctx)
 			}})
 	}
+	if s.site.telling.outbox != nil {
+		elected = append(elected, s.heraldDuty())
+	}
 	if a := s.audit.Anchor; a != nil {
 		elected = append(elected, election.Duty{Name: anchor.Duty,
 			Work: func(ctx context.Context, _ *election.Term) error {

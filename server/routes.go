@@ -170,11 +170,12 @@ func (s *Server) registerSelf(api huma.API) {
 			Log: s.log},
 		tokens.Routes{Book: s.site.tokens, Audit: s.audit.Scribe, Log: s.log},
 		auditlog.Routes{Watch: s.watch(), Logger: s.log},
+		s.notices(),
 		whoRoutes{},
 		s.health(),
 		state.Scraper{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
 			Trouble: &s.trouble, Streams: s.streams, Meters: s.meters, Times: s.calendar,
-			Audit: s.watch()},
+			Audit: s.watch(), Notify: s.toldGauges},
 	} {
 		one.Routes(api)
 	}
@@ -220,7 +221,7 @@ func (s *Server) health() state.Health {
 	return state.Health{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
 		Trouble: &s.trouble, Agreed: s.agreed, Calendar: s.calendar,
 		Form: s.site.form.Words, Policy: s.site.rights.Complaint, Audit: s.watch(),
-		Reviews: s.reviews().Words, Who: s.who, Version: s.cfg.Version}
+		Reviews: s.reviews().Words, Untold: s.untold, Who: s.who, Version: s.cfg.Version}
 }
 
 // watch says how the audit log is.

@@ -20,6 +20,7 @@ import (
 	"muster/internal/serverkey"
 	"muster/internal/socket"
 	"muster/jobs/queue/form"
+	"muster/notify"
 	"muster/scripts"
 	"muster/server/auditlog"
 	"muster/server/calendar"
@@ -61,6 +62,10 @@ type Deps struct {
 
 	// Trust reads whose signatures count under orders; nil: the server takes none of people.
 	Trust func() (*trust.Rules, error)
+
+	// Notify reads the rules of notifications; the same pointer means that nothing has changed, and
+	// nil that there is no file; a nil function: nobody is told anything.
+	Notify func() (*notify.Rules, error)
 
 	// Audit has the audit log; without a ledger, for tests, there is none.
 	Audit auditlog.Log
@@ -115,7 +120,7 @@ type tending struct {
 }
 
 // A site has the address at which a server listens, the proofs and the rights of those who call,
-// and the phases of its life.
+// its notifications, and the phases of its life.
 type site struct {
 	tokens   *tokens.Book
 	sessions *sessions.Book
@@ -124,6 +129,7 @@ type site struct {
 	rights   *rights.Keeper
 	tasks    *rights.Tasks
 	form     *state.Form
+	telling  telling
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
 	stopping chan struct{} // closed when it stops: waiting requests answer now
@@ -160,7 +166,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 		Held: d.Queue.Submit.Submits, History: d.History, Stock: s.stock}, s.stock.ZoneOf)
 	s.streams.Rights, s.streams.Near = s.site.tasks, reach.Hosts{Look: s.look}.Near
 	s.intake = newRequests(s, d)
-	s.tend, s.chainDuty = newTend(s), newChains(s)
+	s.tend, s.chainDuty, s.site.telling = newTend(s), newChains(s), newTelling(s, d)
 	if d.ServerKeys == nil {
 		d.ServerKeys = func() (serverkey.Keys, error) { return serverkey.Keys{}, nil }
 	}

@@ -63,7 +63,10 @@ GET /v1/history/state
 *GET /v1/history/export
 *GET /v1/history/events
 GET /v1/agreed
-GET /v1/reviews`,
+GET /v1/reviews
+*GET /v1/notify/messages
+*GET /v1/notify/messages/{message}
+GET /v1/notify/receivers`,
 	"plan": `*POST /v1/plan`,
 	"run": `*POST /v1/tasks
 *POST /v1/tasks/{task}/retry
@@ -106,7 +109,8 @@ POST /v1/windows/adopt
 POST /v1/zones/{zone}/fsck
 POST /v1/agreed/restore
 POST /v1/agreed/forsake
-POST /v1/audit/erase`,
+POST /v1/audit/erase
+POST /v1/notify/receivers/{receiver}/test`,
 	"audit": `GET /v1/audit
 GET /v1/audit/state
 GET /v1/audit/export

@@ -106,7 +106,7 @@ func buildServer(s settings.Settings, q *queue.Conn, log hclog.Logger) (*server.
 	d := server.Deps{Queue: stores(q, keys), Catalog: catalog, Log: log, Durable: q.Durable(),
 		Inventory: inventoryOf(s), SecretKeys: settings.KeysOf(s.Keys.Secrets.Key),
 		ServerKeys: keys, Policy: settings.Policy(s.Access(), ownName()),
-		Trust: settings.TrustRules(s.Keys.Trust.Dir)}
+		Trust: settings.TrustRules(s.Keys.Trust.Dir), Notify: settings.NotifyRules(s.Notify())}
 	if d.Inventory == nil {
 		log.Warn("no inventory is configured: this server publishes none, and knows only hosts of one " +
 			"that another server published; set inventory, or give --inventory FILE")

@@ -65,6 +65,10 @@ func (m Machine) ServerKey() string { return m.configured("server.key") }
 // it.
 func (m Machine) AccessFile() string { return m.configured("access.yaml") }
 
+// NotifyFile returns the default file with the rules of notifications; empty: this user has no
+// place for it.
+func (m Machine) NotifyFile() string { return m.configured("notify.yaml") }
+
 // TrustDir returns the default folder of what a node trusts; empty: this user has no place for it.
 func (m Machine) TrustDir() string { return m.configured("trust") }
 

@@ -18,6 +18,7 @@ type Program struct {
 	Dir  string   // where it runs
 	Env  []string // all of its environment
 	Most int      // bytes that it may print
+	In   []byte   // its standard input; nil: none
 }
 
 // Output runs a program and returns what it prints. When ctx ends, or it prints too
@@ -28,6 +29,9 @@ func Output(ctx context.Context, p Program) ([]byte, error) {
 	defer cancel(nil)
 	cmd := exec.CommandContext(ctx, p.Path, p.Args...)
 	cmd.Dir, cmd.Env = p.Dir, p.Env
+	if p.In != nil {
+		cmd.Stdin = bytes.NewReader(p.In)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // what left the group may hold the pipes

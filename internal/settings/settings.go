@@ -112,10 +112,12 @@ type Server struct {
 	Pages       bool     `mapstructure:"pages"`        // browsers get them
 	Key         string   `mapstructure:"key"`          // file; empty: the default one, if it is there
 	Access      string   `mapstructure:"access"`       // file; empty: the default one, if it is there
+	Notify      string   `mapstructure:"notify"`       // file; empty: the default one, if it is there
 	TLS         TLS      `mapstructure:"tls"`
 	OIDC        OIDC     `mapstructure:"oidc"`
 
 	AccessUsual bool `mapstructure:"-"` // Access is the default place
+	NotifyUsual bool `mapstructure:"-"` // likewise Notify
 }
 
 // TLS names the files of a certificate and its key, in PEM, and of the authorities of callers.
@@ -300,6 +302,7 @@ func serverDefaults(m local.Machine) map[string]any {
 		"server.pages":                   true,
 		"server.key":                     "",
 		"server.access":                  "",
+		"server.notify":                  "",
 		"server.tls.cert":                "",
 		"server.tls.key":                 "",
 		"server.tls.client_ca":           "",
@@ -396,6 +399,9 @@ func read(s Source, m local.Machine) (Settings, error) {
 	out.Keys.Secrets.Credentials = m.Credentials
 	if out.Server.Access == "" {
 		out.Server.Access, out.Server.AccessUsual = m.AccessFile(), true
+	}
+	if out.Server.Notify == "" {
+		out.Server.Notify, out.Server.NotifyUsual = m.NotifyFile(), true
 	}
 	if out.Past.Audit.Dir == "" {
 		out.Past.Audit.Dir = m.AuditDir(out.Node.Dir)

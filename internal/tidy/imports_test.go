@@ -36,6 +36,8 @@ var floors = map[string]int{
 	"trust":                      2,
 	"notify":                     2,
 	"history/outbox":             4,
+	"server/herald":              5,
+	"server/notices":             6,
 	"worker/warden":              3,
 	"internal/seal":              0,
 	"internal/secretref":         0,

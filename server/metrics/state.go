@@ -18,7 +18,8 @@ type State struct {
 	Zones     []Zone
 	Up        bool
 	Writes    bool
-	Audit     *Audit // nil: this server keeps none
+	Audit     *Audit  // nil: this server keeps none
+	Notify    *Notify // nil: there are no rules
 }
 
 // History says whether history is written.
@@ -87,6 +88,9 @@ func (now State) collect() snapshot {
 	}
 	if now.Audit != nil {
 		out.audit(*now.Audit)
+	}
+	if now.Notify != nil {
+		out.notify(*now.Notify)
 	}
 	out.add("muster_streams_open", "Event streams open on this server.", float64(now.Streams))
 	if now.NodesRead {

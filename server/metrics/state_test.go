@@ -4,6 +4,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"muster/jobs"
 )
@@ -59,7 +60,8 @@ func TestEachFamilyHasAHelp(t *testing.T) {
 	m.Inventory("published")
 	m.Answered("", 404, 1, false)
 	m.OpenTasks(map[string]int{"running": 1})
-	text := scrape(m, State{NodesRead: true, Zones: []Zone{{Name: "eu"}},
+	text := scrape(m, State{NodesRead: true,
+		Notify: &Notify{Messages: []Messages{{"noc", "waiting", 1, time.Second}}}, Zones: []Zone{{Name: "eu"}},
 		History: &History{Known: true, Backlog: map[string]float64{"eu": .5}}})
 	families := 0
 	for line := range strings.Lines(text) {
@@ -70,8 +72,8 @@ func TestEachFamilyHasAHelp(t *testing.T) {
 			}
 		}
 	}
-	if families != 27 {
-		t.Errorf("%d families; this test says 27", families)
+	if families != 30 {
+		t.Errorf("%d families; this test says 30", families)
 	}
 	m.OpenTasks(nil)
 	if strings.Contains(scrape(m, State{}), "muster_tasks_open{") {

@@ -139,6 +139,11 @@ var needs = map[string]need{
 	"POST /v1/agreed/restore": {access.Admin, house},
 	"POST /v1/agreed/forsake": {access.Admin, house},
 
+	"GET /v1/notify/messages":                   {access.See, anywhere},
+	"GET /v1/notify/messages/{message}":         {access.See, anywhere},
+	"GET /v1/notify/receivers":                  {access.See, house},
+	"POST /v1/notify/receivers/{receiver}/test": {access.Admin, house},
+
 	"GET /v1/audit":                     {access.Audit, house},
 	"GET /v1/audit/state":               {access.Audit, house},
 	"GET /v1/audit/export":              {access.Audit, house},

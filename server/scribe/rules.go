@@ -93,6 +93,8 @@ var rules = map[string]rule{
 	"POST /v1/logout":               {"session.end", "session", planned},
 	"DELETE /v1/sessions/{session}": {"session.end", "session/{session}", planned},
 
+	"POST /v1/notify/receivers/{receiver}/test": {"notify.test", "receiver/{receiver}", planned},
+
 	"POST /v1/audit/erase":     {"audit.erase", "", planned},
 	"POST /v1/tokens":          {"token.create", "token/{body.name}", planned},
 	"DELETE /v1/tokens/{name}": {"token.remove", "token/{name}", planned},

@@ -39,6 +39,7 @@ type Health struct {
 		Words(ctx context.Context) string
 	} // says what is wrong with the audit log
 	Reviews func(ctx context.Context) string // says which reviews of broken glass are open
+	Untold  func(ctx context.Context) string // says what is wrong with notifications
 	Who     func() string                    // returns the name of this server
 	Version string
 }
@@ -96,7 +97,8 @@ func (s Health) health(ctx context.Context, in *healthInput) (*healthOutput, err
 		} else if a != nil {
 			wrong = append(wrong, a.Words())
 		}
-		for _, words := range []func(context.Context) string{s.Audit.Words, s.Reviews} {
+		for _, words := range []func(context.Context) string{s.Audit.Words, s.Reviews,
+			s.Untold} {
 			if text := words(ctx); text != "" {
 				wrong = append(wrong, text)
 			}

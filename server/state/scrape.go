@@ -33,6 +33,7 @@ type Scraper struct {
 	Audit   interface {
 		Gauges(ctx context.Context) (*metrics.Audit, error)
 	}
+	Notify func(ctx context.Context) *metrics.Notify
 }
 
 // Routes registers the routes of the resource.
@@ -61,6 +62,7 @@ func (s Scraper) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	var err error
 	// The numbers that could be read are shown; health says why the others could not.
 	now.Audit, _ = s.Audit.Gauges(ctx)
+	now.Notify = s.Notify(ctx)
 	now.Times = s.Times.Doubt(ctx) != nil
 	if now.Nodes, err = s.Queue.Nodes.Nodes(ctx); err == nil {
 		now.NodesRead = true
