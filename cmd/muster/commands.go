@@ -8,6 +8,7 @@ import (
 	"muster/cli/books"
 	"muster/cli/hosts"
 	"muster/cli/login"
+	"muster/cli/notices"
 	"muster/cli/ops"
 	"muster/cli/orders"
 	"muster/cli/rights"
@@ -26,7 +27,7 @@ func clientCommands() []*cobra.Command {
 		hosts.NewHosts(), ops.NewNodes(), ops.NewQueue(), hosts.NewGroup(), hosts.NewLimits(),
 		times.NewWindows(), ops.NewRestore(),
 		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
-		audits.NewAudit(), ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),
+		audits.NewAudit(), notices.New(), ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),
 		login.NewLogin(), login.NewLogout(), login.NewSession(), newInit(), newTrust(), newACL(),
 		tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck()}
 	for _, c := range work {

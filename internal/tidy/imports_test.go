@@ -38,6 +38,7 @@ var floors = map[string]int{
 	"history/outbox":             4,
 	"server/herald":              5,
 	"server/notices":             6,
+	"cli/notices":                6,
 	"worker/warden":              3,
 	"internal/seal":              0,
 	"internal/secretref":         0,
