@@ -6,6 +6,7 @@ import (
 	"muster/cli/approvals"
 	"muster/cli/audits"
 	"muster/cli/books"
+	"muster/cli/doctor"
 	"muster/cli/hosts"
 	"muster/cli/login"
 	"muster/cli/notices"
@@ -29,7 +30,8 @@ func clientCommands() []*cobra.Command {
 		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
 		audits.NewAudit(), notices.New(), ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),
 		login.NewLogin(), login.NewLogout(), login.NewSession(), newInit(), newTrust(), newACL(),
-		tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck()}
+		tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck(),
+		doctor.New()}
 	for _, c := range work {
 		c.GroupID = "work"
 	}
