@@ -32,6 +32,7 @@ func clientCommands() []*cobra.Command {
 		login.NewLogin(), login.NewLogout(), login.NewSession(), newInit(), newTrust(), newACL(),
 		tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck(),
 		doctor.New()}
+		newAdmin(), tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck()}
 	for _, c := range work {
 		c.GroupID = "work"
 	}

@@ -79,6 +79,8 @@ var floors = map[string]int{
 	"jobs/queue/vitals":          4,
 	"jobs/queue/submit":          4,
 	"jobs/queue/work":            4,
+	"jobs/queue/wipe":            4,
+	"cli/reset":                  4,
 	"master":                     3,
 	"server":                     8,
 	"server/duties":              5,
