@@ -11,19 +11,26 @@ import (
 	"syscall"
 
 	"muster/internal/certs"
+	"muster/internal/handover"
 	"muster/internal/proc"
 	"muster/internal/socket"
 )
 
-// listen opens all places that a valid Config names, or none.
-func (c Config) listen(ctx context.Context) ([]net.Listener, error) {
+// listen opens all places that a valid Config names, or none. It takes the
+// sockets that systemd has opened, and opens the others.
+func (c Config) listen(ctx context.Context, handed *handover.Sockets) ([]net.Listener, error) {
 	var list []net.Listener
 	for _, p := range c.places() {
-		l, err := c.listenAt(ctx, p)
+		l, err := c.listenAt(ctx, p, handed.At(p.network, p.address))
 		if err != nil {
 			return nil, errors.Join(err, closeAll(list))
 		}
 		list = append(list, l)
+	}
+	if rest := handed.Rest(); rest != "" {
+		return nil, errors.Join(fmt.Errorf("systemd has opened %s, which server.listen does not name: "+
+			"name it there, or change muster-server.socket (systemctl edit, or mask)", rest),
+			closeAll(list))
 	}
 	return list, nil
 }
@@ -36,8 +43,20 @@ func closeAll(list []net.Listener) error {
 	return errors.Join(errs...)
 }
 
-// listenAt opens one place; a TCP port has TLS if the Config says so.
-func (c Config) listenAt(ctx context.Context, p place) (net.Listener, error) {
+// takeUnix takes a unix socket of systemd, if it is for the group that the Config names.
+func (c Config) takeUnix(p place, l net.Listener) (net.Listener, error) {
+	if err := socket.CheckGroup(p.address, c.SocketGroup); err != nil {
+		return nil, errors.Join(fmt.Errorf("server.socket_group = %q: %w: set SocketGroup in "+
+			"muster-server.socket (systemctl edit)", c.SocketGroup, err), l.Close())
+	}
+	return l, nil
+}
+
+// listenAt opens one place, unless it is open already; a TCP port has TLS if the Config says so.
+func (c Config) listenAt(ctx context.Context, p place, open net.Listener) (net.Listener, error) {
+	if p.network == "unix" && open != nil {
+		return c.takeUnix(p, open)
+	}
 	if p.network == "unix" {
 		l, err := socket.Listen(ctx, p.address, c.SocketGroup)
 		if err != nil {
@@ -57,7 +76,10 @@ func (c Config) listenAt(ctx context.Context, p place) (net.Listener, error) {
 			return nil, err
 		}
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address)
+	l, err := open, error(nil)
+	if l == nil {
+		l, err = new(net.ListenConfig).Listen(ctx, "tcp", p.address)
+	}
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			err = fmt.Errorf("the port is in use by %s: end that, or listen elsewhere",

@@ -16,6 +16,7 @@ import (
 
 	"muster/access"
 	"muster/history"
+	"muster/internal/handover"
 	"muster/internal/seal"
 	"muster/internal/serverkey"
 	"muster/internal/socket"
@@ -69,6 +70,8 @@ type Deps struct {
 
 	// Audit has the audit log; without a ledger, for tests, there is none.
 	Audit auditlog.Log
+	// Handed has the sockets that systemd opened; nil: none.
+	Handed *handover.Sockets
 }
 
 // The bounds of an HTTP exchange. Streams lift theirs and bound each write.
@@ -133,6 +136,7 @@ type site struct {
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
 	stopping chan struct{} // closed when it stops: waiting requests answer now
+	handed   *handover.Sockets
 }
 
 // New makes a server. Nothing is read and nobody is called before Run.
@@ -150,7 +154,8 @@ func New(cfg Config, d Deps) (*Server, error) {
 		chronicle: chronicle{history: d.History, audit: d.Audit},
 		meters:    metrics.New(cfg.Version, deniedReasons...), now: time.Now,
 		chance: func() uint16 { return uint16(rand.Uint32()) },
-		site:   site{ready: make(chan struct{}), stopping: make(chan struct{}), trust: d.Trust}}
+		site: site{ready: make(chan struct{}), stopping: make(chan struct{}), trust: d.Trust,
+			handed: d.Handed}}
 	s.site.form = &state.Form{Forms: d.Queue.Form, Version: cfg.Version}
 	s.stock = stock.NewStore(stock.Needs{Source: d.Inventory, Publishing: d.Queue.Hub.Inventory,
 		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log, Now: s.clock,
@@ -225,7 +230,7 @@ func (s *Server) Addr() string {
 // requests and duties in hand, at most 5 s. It returns nil on an orderly stop.
 // It can be called once.
 func (s *Server) Run(ctx context.Context) error {
-	list, err := s.cfg.listen(ctx)
+	list, err := s.cfg.listen(ctx, s.site.handed)
 	if err != nil {
 		return err
 	}
@@ -284,7 +289,7 @@ func (s *Server) announce(ctx context.Context, list []net.Listener) {
 
 func (s *Server) serve(ctx context.Context, list []net.Listener) error {
 	h := &http.Server{ConnContext: withPeer,
-		Handler: s.handler, ReadHeaderTimeout: headerTimeout,
+		Handler: s.leaving(s.handler), ReadHeaderTimeout: headerTimeout,
 		ReadTimeout: web.AnswerTimeout, WriteTimeout: web.AnswerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: headerMax,
 		ErrorLog:       s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})}
@@ -298,13 +303,14 @@ func (s *Server) serve(ctx context.Context, list []net.Listener) error {
 	case <-ctx.Done():
 	}
 	close(s.site.stopping)
+	left := s.leave(list, ended)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if h.Shutdown(last) != nil {
 		s.log.Warn("requests were cut off when the server stopped", "after", stopTimeout)
 		h.Close()
 	}
-	for range list {
+	for range len(list) - left {
 		<-ended
 	}
 	return nil

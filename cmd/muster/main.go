@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster/cli"
+	"muster/cli/man"
 	"muster/internal/demo"
 	"muster/internal/proc"
 	"muster/jobs/queue"
@@ -64,7 +65,7 @@ answer. The help of a command names any other code.`,
 	)
 	root.AddCommand(newUp(), newServer(), newMaster(), newWorker(), demo.NewDemo())
 	root.AddCommand(clientCommands()...)
-	root.AddCommand(newVersion())
+	root.AddCommand(newVersion(), man.New())
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.Version = cli.Version // makes --version
 	root.SetVersionTemplate(versionText())

@@ -16,6 +16,8 @@ import (
 	"muster/cli/books"
 	"muster/fleet"
 	"muster/history"
+	"muster/internal/handover"
+	"muster/internal/proc"
 	"muster/internal/settings"
 	"muster/internal/socket"
 	"muster/internal/sources"
@@ -63,13 +65,21 @@ func addServerFlags(f *roleFlags) {
 }
 
 func runServer(ctx context.Context, f *roleFlags) error {
+	files, err := proc.Sockets()
+	if err != nil {
+		return err
+	}
+	handed, err := handover.New(files)
+	if err != nil {
+		return err
+	}
 	r, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer r.close()
 	log := newLogger(r.Log, "server")
-	srv, err := buildServer(r.Settings, r.queue, log)
+	srv, err := buildServer(r.Settings, r.queue, handed, log)
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
@@ -97,7 +107,8 @@ func runServer(ctx context.Context, f *roleFlags) error {
 	return nil
 }
 
-func buildServer(s settings.Settings, q *queue.Conn, log hclog.Logger) (*server.Server, error) {
+func buildServer(s settings.Settings, q *queue.Conn, handed *handover.Sockets,
+	log hclog.Logger) (*server.Server, error) {
 	catalog, err := readCatalog(s.Runbooks)
 	if err != nil {
 		return nil, err
@@ -106,7 +117,8 @@ func buildServer(s settings.Settings, q *queue.Conn, log hclog.Logger) (*server.
 	d := server.Deps{Queue: stores(q, keys), Catalog: catalog, Log: log, Durable: q.Durable(),
 		Inventory: inventoryOf(s), SecretKeys: settings.KeysOf(s.Keys.Secrets.Key),
 		ServerKeys: keys, Policy: settings.Policy(s.Access(), ownName()),
-		Trust: settings.TrustRules(s.Keys.Trust.Dir), Notify: settings.NotifyRules(s.Notify())}
+		Trust: settings.TrustRules(s.Keys.Trust.Dir), Notify: settings.NotifyRules(s.Notify()),
+		Handed: handed}
 	if d.Inventory == nil {
 		log.Warn("no inventory is configured: this server publishes none, and knows only hosts of one " +
 			"that another server published; set inventory, or give --inventory FILE")

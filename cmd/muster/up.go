@@ -47,7 +47,7 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	}
 	defer r.close()
 	log := newLogger(r.Log, "muster")
-	srv, err := buildServer(r.Settings, r.queue, log.Named("server"))
+	srv, err := buildServer(r.Settings, r.queue, nil, log.Named("server"))
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}

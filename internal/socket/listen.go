@@ -83,6 +83,20 @@ func Group(path string) (int, error) {
 	return int(st.Gid), nil
 }
 
+// CheckGroup returns an error if the socket at the path is not for the group; empty: it may be for
+// any.
+func CheckGroup(path, group string) error {
+	want, err := groupID(group)
+	if err != nil || want < 0 {
+		return err
+	}
+	have, err := Group(path)
+	if err == nil && have != want {
+		err = fmt.Errorf("%s belongs to group %d, want %d", path, have, want)
+	}
+	return err
+}
+
 // groupID reads the name or the number of a group; -1: none is named.
 func groupID(group string) (int, error) {
 	if group == "" {
