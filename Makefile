@@ -18,7 +18,7 @@ TALLY ?= # collects the numbers of several runs for .ci/run
 testsum = bin/testsum $(if $(TALLY),-tally $(TALLY) -name $@) --
 
 # servers is what tests are held against, in the words of tools/install.sh.
-servers := redis sshd nodeset ansible nft rauc bind knot postgres chromium systemd
+servers := redis sshd nodeset ansible nft rauc bind knot postgres chromium systemd packages
 
 .PHONY: help build demo test
 help: ## list the targets
@@ -68,13 +68,12 @@ race: bin/testsum ## run all tests with the race detector (ARGS=-short for the s
 	@tools/install.sh $(servers) gcc
 	CGO_ENABLED=1 $(testsum) -race -count=1 -parallel 4 -timeout 25m $(ARGS) ./...
 
-.PHONY: lint fuzz bench clean bin/testsum
+.PHONY: packages release lint fuzz bench clean bin/testsum
+packages: ; tools/packages.sh $(ARGS) ## .deb and .rpm for amd64 and arm64, in dist/
+release: ; tools/release.sh $(ARGS) ## all of a release in dist/, built twice (ARGS=1.2.0)
 lint: ; tools/lint.sh ## gofmt, go vet, staticcheck, go.mod and go.sum
-
 fuzz: ; tools/fuzz.sh $(FUZZTIME) ## run every fuzz target for FUZZTIME, 10s unless told otherwise
-
 bench: ; $(MAKE) -C bench ## compare with other job runners (see bench/README.md)
-
-clean: ; @rm -rf bin ## remove what was built
+clean: ; @rm -rf bin dist ## remove what was built
 bin/testsum: # phony: go build knows better than make what is new
 	@go build -C tools -o ../bin/testsum ./cmd/testsum

@@ -53,6 +53,11 @@ for what in "$@"; do
 	chromium) need 'a page of another site tries to use a server in it' \
 		'command -v chromium-headless-shell' chromium-headless-shell ;;
 	systemd) need 'it judges the units' 'command -v systemd-analyze' systemd ;;
+	packages)
+		need 'packages of muster are looked at with it' 'command -v rpm2cpio' rpm
+		need 'the files of a package are listed with it' 'command -v cpio' cpio
+		need 'it judges the manual pages' 'command -v groff' groff-base
+		;;
 	gcc) need 'the race detector is linked by a C compiler' \
 		'echo "#include <stdlib.h>" | gcc -xc -c -o /dev/null -' 'gcc libc6-dev' ;;
 	nft)
