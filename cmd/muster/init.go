@@ -17,8 +17,10 @@ import (
 	"muster/cli"
 	"muster/cli/books"
 	"muster/internal/files"
+	"muster/internal/fit"
 	"muster/internal/local"
 	"muster/internal/serverkey"
+	"muster/internal/settings"
 	"muster/trust"
 )
 
@@ -42,6 +44,9 @@ what a server of this installation has signed; allowed_signers, with the public 
 the servers; and node.key, by which nodes know the state of jobs as their own. Copy the
 folder to every node. If the key of servers was there already, the policy only warns:
 write require in place of warn when muster events shows no order-doubted any more.
+
+Then init asks the Redis of the configuration whether a server could start with it, and
+prints the commands that are missing there. It sets nothing itself.
 
 To change the key, make one in another file, in a folder of its own. First add the line
 of the servers that init prints to allowed_signers of every node. Then put the new key
@@ -76,6 +81,7 @@ type made struct {
 	AuditKey     string `json:"audit_key"` // public, for auditors
 
 	Trust madeTrust `json:"trust"`
+	Redis fit.Redis `json:"redis"`
 	keys  serverkey.Keys
 }
 
@@ -102,6 +108,8 @@ func (o initFlags) make(c *cobra.Command) error {
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
+	m.Redis = fit.Look(c.Context(), settings.Source{File: os.Getenv("MUSTER_CONFIG"),
+		Env: os.Environ()})
 	if o.output == cli.OutputJSON {
 		return cli.PrintJSON(c.OutOrStdout(), m)
 	}
@@ -133,6 +141,7 @@ func (m made) say(w io.Writer, named bool) {
 			m.Trust.Dir)
 	}
 	fmt.Fprintf(w, "the line of the servers in allowed_signers of the nodes:\n%s\n", m.Trust.Signer)
+	m.Redis.Say(w)
 	fmt.Fprintf(w, "the public key of the audit log, for those who examine it:\n")
 }
 

@@ -124,6 +124,7 @@ var floors = map[string]int{
 	"worker/verdict":             2,
 	"internal/sources":           3,
 	"internal/settings":          9,
+	"internal/fit":               10,
 	"internal/rehearse":          6,
 	"cli":                        3,
 	"cli/approvals":              4,
