@@ -24,6 +24,7 @@ chmod 755 new.initrd
 rm -rf root
 mmdebstrap --quiet --variant=minbase --components=main \
 	--include='systemd,systemd-sysv,libpam-systemd,dbus,openssh-server,nftables,iproute2,procps' \
+	--include='redis-server' \
 	--include='linux-image-cloud-amd64,initramfs-tools,busybox,zstd' \
 	--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
 	--dpkgopt='path-exclude=/usr/share/man/*' --essential-hook="$PWD/new.initrd" \
@@ -80,6 +81,7 @@ END
 # Login waits for the manager of the user, which takes its time: so it is always there.
 mkdir -p root/var/lib/systemd/linger
 touch root/var/lib/systemd/linger/root root/var/lib/systemd/linger/deploy
+systemctl --quiet --root=root disable redis-server 2> /dev/null
 systemctl --quiet --root=root enable systemd-networkd nftables console 2> /dev/null
 systemctl --quiet --root=root mask $masked 2> /dev/null
 

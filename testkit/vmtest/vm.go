@@ -257,6 +257,17 @@ func (v *VM) Reset() {
 	}
 }
 
+// Copy copies a file of this machine to a path in the virtual one.
+func (v *VM) Copy(from, to string) {
+	v.t.Helper()
+	out, err := exec.Command("scp", "-q", "-F", "/dev/null", "-i", v.Key, "-P", strconv.Itoa(v.Port),
+		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", from, "root@127.0.0.1:"+to).
+		CombinedOutput()
+	if err != nil {
+		v.t.Fatalf("scp %s: %v: %s", from, err, out)
+	}
+}
+
 // Inventory is the line of the machine in an inventory file, under hosts.
 func (v *VM) Inventory(name, user string) string {
 	return fmt.Sprintf("  - {name: %s, address: 127.0.0.1, port: %d, user: %s, key: %s, host_key: %q}\n",
