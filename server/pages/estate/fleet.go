@@ -25,6 +25,7 @@ type fleetFacts struct {
 	labels  []string // by which the hosts can be grouped
 	page    api.HostList
 	wrong   string // the mistake in the selector
+	paint   paint
 }
 
 // eachHost goes through all hosts that a selector picks.
@@ -92,6 +93,9 @@ func theFleet(h frame.House, r *http.Request) (frame.Show, error) {
 		}
 	})
 	s := frame.Show{Title: "Fleet", Nav: "Fleet"}
+	if err == nil {
+		f.paint, err = paintOf(h, f.on, q.Get("colour"))
+	}
 	if err != nil {
 		p := frame.ProblemOf(err)
 		if p.Status != http.StatusUnprocessableEntity {
@@ -129,6 +133,9 @@ func (f fleetFacts) address(on, by string) string {
 	if by != "" {
 		q.Set("by", by)
 	}
+	if f.paint.by != "" {
+		q.Set("colour", f.paint.by)
+	}
 	if len(q) == 0 {
 		return "/fleet"
 	}
@@ -137,7 +144,8 @@ func (f fleetFacts) address(on, by string) string {
 
 // next returns the address of the next page of hosts.
 func (f fleetFacts) next() string {
-	return frame.With("/fleet", url.Values{"on": {f.on}, "by": {f.by}}, "cursor", f.page.Next) +
+	return frame.With("/fleet", url.Values{"on": {f.on}, "by": {f.by},
+		"colour": {f.paint.by}}, "cursor", f.page.Next) +
 		"#hosts"
 }
 
@@ -208,6 +216,13 @@ func fleetMap(p *frame.Frame, w http.ResponseWriter, r *http.Request) {
 		return cmp.Or(cmp.Compare(keyOf(a.host, by), keyOf(b.host, by)), cmp.Compare(a.host.Name,
 			b.host.Name))
 	})
+	if colour := q.Get("colour"); colour != "" {
+		for _, one := range list {
+			m.Names = append(m.Names, one.host.Name)
+		}
+		coloured(h, w, m, q)
+		return
+	}
 	m.Kinds = []frame.CellKind{{Name: "drained", Fill: "none", Mark: "dot"}, {Name: "others",
 		Fill: "none", Mark: ""}}
 	index := map[string]byte{}

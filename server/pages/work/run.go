@@ -30,7 +30,8 @@ type runFacts struct {
 	by     []frame.HostGroup // its hosts, by customer
 	files  map[string]string
 	frame.Target
-	no string // why the person may not run it; empty: it is allowed
+	no   string // why the person may not run it; empty: it is allowed
+	lost string // what the form does not have of the task that it repeats
 }
 
 // runList lets a person choose the runbook of a run.
@@ -74,6 +75,7 @@ func (f *runFacts) same(h frame.House, id string) {
 	}
 	f.form.Set("on", t.On)
 	f.form.Set("priority", string(t.Priority))
+	f.staged(t)
 	if t.Ran != nil {
 		for _, a := range t.Ran.Arguments {
 			if !a.Secret && !a.Cut && !a.File {

@@ -153,17 +153,8 @@ func waveWords(r *jobs.RolloutInfo) string {
 func jobKinds() []frame.CellKind {
 	out := []frame.CellKind{{Name: "waits", Fill: "line", Mark: ""}, {Name: "running", Fill: "work",
 		Mark: "half"}}
-	fills := map[jobs.Outcome]frame.CellKind{jobs.Succeeded: {Fill: "good"}, jobs.Failed: {Fill: "bad",
-		Mark: "cross"}, jobs.Timeout: {Fill: "bad", Mark: "half"}, jobs.Unreachable: {Fill: "warn",
-		Mark: "dot"}, jobs.RolledBack: {Fill: "warn", Mark: "half"}, jobs.Unknown: {Fill: "odd",
-		Mark: "cross"}}
 	for _, o := range jobs.Outcomes() {
-		k, known := fills[o]
-		if !known {
-			k = frame.CellKind{Fill: "none", Mark: "dot"}
-		}
-		k.Name = frame.PlainName(string(o))
-		out = append(out, k)
+		out = append(out, frame.OutcomeKind(o))
 	}
 	return out
 }
