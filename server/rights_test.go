@@ -120,7 +120,7 @@ func TestNoRoleReachesFurtherThanItsGrants(t *testing.T) {
 				}
 			}
 			if !strings.ContainsAny(path, "{") || path == "/v1/runbooks/{runbook}" || strings.Contains(path, "{name}") ||
-				strings.Contains(path, "{sum}") {
+				strings.Contains(path, "{sum}") || strings.Contains(path, "{window}/approve") {
 				continue
 			}
 			want := []int{404}

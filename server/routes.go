@@ -22,6 +22,7 @@ import (
 	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/chains"
+	"muster/server/foresight"
 	"muster/server/idp"
 	"muster/server/orders"
 	"muster/server/pages"
@@ -153,6 +154,7 @@ func (s *Server) register(api huma.API) {
 		s.agreed,
 		tasks.HistoryRoutes{Reads: reads, Find: find, Stock: s.stock, Log: s.log,
 			Rights: s.site.tasks},
+		foresight.Routes{Forecaster: s.intake.forecast},
 		planRoutes{s.intake, s.history, s.log, s.clock, func() uint16 { return s.chance() }},
 		state.NodeRoutes{Queue: stateOf(s.queue), Stock: s.stock, Why: why, Log: s.log},
 		books.RunbookRoutes{Catalog: s.catalog.Load},

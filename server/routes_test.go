@@ -92,6 +92,7 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/history": "get", "/v1/history/state": "get", "/v1/history/export": "get",
 		"/v1/history/events": "get", "/v1/jobs/{job}/course": "get",
 		"/v1/tasks/{task}/report": "get", "/v1/plan": "post", "/v1/plan/calibration": "get",
+		"/v1/plan/openings": "get", "/v1/calendar": "get", "/v1/windows/propose": "post",
 		"/v1/blobs": "get", "/v1/blobs/{sum}": "delete get put",
 		"/v1/schedules": "get post", "/v1/schedules/{schedule}": "get",
 		"/v1/schedules/{schedule}/next": "get", "/v1/schedules/{schedule}/run": "post",

@@ -54,6 +54,7 @@ GET /v1/nodes
 *GET /v1/chains
 *GET /v1/chains/{chain}
 *GET /v1/windows
+*GET /v1/calendar
 *GET /v1/windows/{window}/next
 *GET /v1/schedules
 *GET /v1/schedules/{schedule}
@@ -68,6 +69,9 @@ GET /v1/reviews
 *GET /v1/notify/messages/{message}
 GET /v1/notify/receivers`,
 	"plan": `*POST /v1/plan`,
+GET /v1/reviews`,
+	"plan": `*POST /v1/plan
+*GET /v1/plan/openings`,
 	"run": `*POST /v1/tasks
 *POST /v1/tasks/{task}/retry
 *PUT /v1/blobs/{sum}
@@ -96,12 +100,13 @@ POST /v1/lift
 *POST /v1/chains/{chain}/next
 *POST /v1/chains/{chain}/undo
 POST /v1/freezes
+*POST /v1/windows/propose
 POST /v1/freezes/{freeze}/lift
 *POST /v1/schedules/{schedule}/pause
 *POST /v1/schedules/{schedule}/resume
 *POST /v1/schedules/{schedule}/remove`,
-	"approve": `POST /v1/windows/{window}/approve
-POST /v1/approvals/{approval}/withdraw
+	"approve": `*POST /v1/windows/{window}/approve
+*POST /v1/approvals/{approval}/withdraw
 POST /v1/reviews/{task}`,
 	"author": `DELETE /v1/blobs/{sum}`,
 	"admin": `PUT /v1/windows

@@ -108,6 +108,7 @@ var floors = map[string]int{
 	"server/pages":               7,
 	"server/pages/estate":        6,
 	"server/pages/frame":         5,
+	"server/pages/times":         6,
 	"server/pages/work":          6,
 	"server/pages/assets":        0,
 	"server/tasks":               7,

@@ -1,6 +1,7 @@
 package calendar
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
 
+	"muster/access"
 	"muster/api"
 	"muster/jobs"
 	"muster/server/stock"
@@ -90,8 +92,13 @@ func (s Approvals) approve(ctx context.Context, in *approveInput) (*approveOutpu
 		if !ok {
 			return t, jobs.Alert{}, noWindow(in.Window)
 		}
+		may := deed{access.Approve, w.For, cmp.Or(w.Owner(), b.Customer), noWindow(in.Window)}
+		if err := may.refuse(ctx, s.Stock); err != nil {
+			return t, jobs.Alert{}, err
+		}
 		var err error
-		if a.Customer, err = agreeing(s.Stock, w, b.Customer); err != nil {
+		a.Customer, err = agreeing(s.Stock, w, b.Customer, web.ViewOf(ctx).Sees)
+		if err != nil {
 			return t, jobs.Alert{}, web.Refusal([]error{err})
 		}
 		a.Hash = w.Hash()
@@ -111,6 +118,7 @@ func (s Approvals) approve(ctx context.Context, in *approveInput) (*approveOutpu
 	if err != nil {
 		return nil, err
 	}
+	out = shown(ctx, out)
 	if b.Check {
 		a.ID = "" // there is no such approval
 		return &approveOutput{api.Approved{Approval: a, Version: out.Version, Occurrences: covers}}, nil
@@ -172,12 +180,19 @@ func (s Approvals) withdraw(ctx context.Context, in *withdrawnInput) (*changedOu
 	if len(wrong) > 0 {
 		return nil, web.Refusal(wrong)
 	}
-	out, err := s.Calendar.agree(ctx, manner{}, func(t windows.Timetable, _ *windows.Book) (
+	out, err := s.Calendar.agree(ctx, manner{}, func(t windows.Timetable, book *windows.Book) (
 		windows.Timetable, jobs.Alert, error) {
 		i := slices.IndexFunc(t.Approvals, func(a windows.Approval) bool { return a.ID == in.Approval })
+		none := huma.Error404NotFound(fmt.Sprintf("there is no approval %q; "+
+			"`muster windows ls` lists them", web.Clip(in.Approval)))
 		if i < 0 {
-			return t, jobs.Alert{}, huma.Error404NotFound(fmt.Sprintf("there is no approval %q; "+
-				"`muster windows ls` lists them", web.Clip(in.Approval)))
+			return t, jobs.Alert{}, none
+		}
+		w, _ := book.Window(t.Approvals[i].Window)
+		customer := cmp.Or(t.Approvals[i].Customer, w.Owner())
+		may := deed{access.Approve, w.For, customer, none}
+		if err := may.refuse(ctx, s.Stock); err != nil {
+			return t, jobs.Alert{}, err
 		}
 		e := event("approval-withdrawn", t.Approvals[i].Window, g)
 		e.Detail["approval"] = in.Approval
@@ -187,7 +202,7 @@ func (s Approvals) withdraw(ctx context.Context, in *withdrawnInput) (*changedOu
 	if err == nil {
 		web.LogOrder(s.Log, "approval withdrawn", g, "approval", in.Approval)
 	}
-	return &changedOutput{out}, err
+	return &changedOutput{shown(ctx, out)}, err
 }
 
 // freeze answers POST /v1/freezes.

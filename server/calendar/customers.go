@@ -14,7 +14,9 @@ import (
 
 // agreeing is the customer whose approval of a window it is. The window says that, or the
 // inventory if only one customer has hosts there; else who approves has to say it.
-func agreeing(hosts *stock.Store, w windows.Window, said string) (string, error) {
+// Of customers whose hosts are not seen it says nothing.
+func agreeing(hosts *stock.Store, w windows.Window, said string, sees func(string) bool) (string,
+	error) {
 	if its := w.Owner(); its != "" {
 		if said != "" && said != its {
 			return "", web.Mistake("body.customer", "window %s is of customer %s: %s cannot approve it",
@@ -22,7 +24,7 @@ func agreeing(hosts *stock.Store, w windows.Window, said string) (string, error)
 		}
 		return its, nil
 	}
-	there := customersOf(hosts, w.For)
+	there := customersOf(hosts, w.For, sees)
 	switch {
 	case said != "" && len(there) > 0 && !slices.Contains(there, said):
 		return "", web.Mistake("body.customer", "customer %s has no host of %s: want %s", web.Clip(said),
@@ -40,8 +42,8 @@ func agreeing(hosts *stock.Store, w windows.Window, said string) (string, error)
 }
 
 // customersOf are those who have hosts of a scope, in order. Hosts without a customer count as
-// those of one without a name.
-func customersOf(hosts *stock.Store, scope windows.Scope) []string {
+// those of one without a name, and those that are not seen do not count.
+func customersOf(hosts *stock.Store, scope windows.Scope, sees func(string) bool) []string {
 	st, err := hosts.Get()
 	if err != nil {
 		return nil
@@ -49,7 +51,7 @@ func customersOf(hosts *stock.Store, scope windows.Scope) []string {
 	found := map[string]bool{}
 	for _, h := range st.Hosts() {
 		for one := range jobs.Place(h).Scopes() {
-			if one == scope {
+			if one == scope && sees(h.Name) {
 				found[h.Customer] = true
 			}
 		}
@@ -62,7 +64,7 @@ func shared(hosts *stock.Store, w windows.Window) []string {
 	if !w.Approval || w.Owner() != "" {
 		return nil
 	}
-	several := customersOf(hosts, w.For)
+	several := customersOf(hosts, w.For, func(string) bool { return true })
 	if len(several) < 2 {
 		return nil
 	}

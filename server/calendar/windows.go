@@ -65,6 +65,10 @@ func (s Windows) Routes(api huma.API) {
 	huma.Register(api, web.Post("/v1/windows/adopt", "Sign the timetable that Redis has"),
 		web.WhileAgreed(s.Whole, s.adopt))
 	huma.Register(api, web.Get("/v1/windows", "Show windows, freezes and approvals"), s.windows)
+	huma.Register(api, web.Post("/v1/windows/propose", "Propose an opening"),
+		web.WhileAgreed(s.Whole, s.propose))
+	huma.Register(api, web.Get("/v1/calendar", "Show what opens and what is frozen in a span of time"),
+		s.spans)
 	huma.Register(api, web.Get("/v1/windows/{window}/next", "List the next occurrences of a window"),
 		s.windowNext)
 	huma.Register(api, web.Get("/v1/hosts/{host}/next",

@@ -63,9 +63,8 @@ type foretelling struct {
 // A plan looks at most at so many tasks of the queue.
 const queuedMax = 500
 
-// foretell puts together the tasks of the queue and a new one, which is the last.
-func (f *Forecaster) foretell(ctx context.Context, p draft.Draft) (*foretelling,
-	[]api.OtherTask, error) {
+// ground puts together the tasks of the queue.
+func (f *Forecaster) ground(ctx context.Context) (*foretelling, []api.OtherTask, error) {
 	book, err := f.Book(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -84,6 +83,13 @@ func (f *Forecaster) foretell(ctx context.Context, p draft.Draft) (*foretelling,
 		return nil, nil, err
 	}
 	others, err := f.queued(ctx, w)
+	return w, others, err
+}
+
+// foretell puts together the tasks of the queue and a new one, which is the last.
+func (f *Forecaster) foretell(ctx context.Context, p draft.Draft) (*foretelling,
+	[]api.OtherTask, error) {
+	w, others, err := f.ground(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

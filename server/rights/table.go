@@ -70,6 +70,7 @@ var needs = map[string]need{
 	"GET /v1/jobs/{job}/course": {access.See, job},
 	"POST /v1/jobs/{job}/ask":   {access.Order, job},
 	"POST /v1/plan":             {access.Plan, anywhere},
+	"GET /v1/plan/openings":     {access.Plan, anywhere},
 	"GET /v1/plan/calibration":  {access.See, house},
 
 	"GET /v1/hosts":                 {access.See, anywhere},
@@ -117,8 +118,10 @@ var needs = map[string]need{
 	"PUT /v1/windows":                        {access.Admin, house},
 	"POST /v1/windows/adopt":                 {access.Admin, house},
 	"GET /v1/windows/{window}/next":          {access.See, anywhere},
-	"POST /v1/windows/{window}/approve":      {access.Approve, house},
-	"POST /v1/approvals/{approval}/withdraw": {access.Approve, house},
+	"GET /v1/calendar":                       {access.See, anywhere},
+	"POST /v1/windows/propose":               {access.Order, anywhere},   // all hosts of the customer
+	"POST /v1/windows/{window}/approve":      {access.Approve, anywhere}, // those of the customer
+	"POST /v1/approvals/{approval}/withdraw": {access.Approve, anywhere},
 	"POST /v1/freezes":                       {access.Order, house},
 	"POST /v1/freezes/{freeze}/lift":         {access.Order, house},
 

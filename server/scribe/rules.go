@@ -72,6 +72,7 @@ var rules = map[string]rule{
 
 	"PUT /v1/windows":                        {"windows.apply", "", gives},
 	"POST /v1/windows/adopt":                 {"windows.adopt", "", gives},
+	"POST /v1/windows/propose":               {"window.propose", "window/{body.name}", gives},
 	"POST /v1/windows/{window}/approve":      {"window.approve", "window/{window}", gives},
 	"POST /v1/approvals/{approval}/withdraw": {"window.withdraw", "approval/{approval}", stops},
 	"POST /v1/freezes":                       {"freeze", "freeze/{body.name}", stops},

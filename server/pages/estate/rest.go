@@ -16,33 +16,6 @@ import (
 	"muster/jobs"
 )
 
-// openings has the windows and freezes for their page.
-type openings struct {
-	list api.WindowList
-	next []api.Occurrence // of all windows, in order
-}
-
-// occurrencesShown is the number of occurrences of each window that the page asks for.
-const occurrencesShown = "8"
-
-// theWindows lists what opens next, the windows, freezes and approvals.
-func theWindows(h frame.House, _ *http.Request) (frame.Show, error) {
-	var o openings
-	if err := h.Get("/v1/windows", nil, &o.list); err != nil {
-		return frame.Show{}, err
-	}
-	for _, w := range o.list.Windows[:min(50, len(o.list.Windows))] {
-		next := frame.Try[api.OccurrenceList](h, "/v1/windows/"+url.PathEscape(w.Name)+"/next",
-			url.Values{"count": {occurrencesShown}})
-		o.next = append(o.next, next.Is.Occurrences...)
-	}
-	slices.SortFunc(o.next, func(a, b api.Occurrence) int { return a.Start.Compare(b.Start.Time) })
-	return frame.Show{Title: "Windows", Nav: "Windows", Parts: []frame.Part{
-		{ID: "next", Body: windowsNext(o)}, {ID: "windows", Body: windowTablePart(o.list.Windows)},
-		{ID: "freezes", Live: true, Body: freezesPart(o.list)},
-		{ID: "approvals", Body: windowApprovals(o.list)}}}, nil
-}
-
 // theSchedules lists the schedules.
 func theSchedules(h frame.House, _ *http.Request) (frame.Show, error) {
 	var list api.ScheduleList
@@ -348,17 +321,6 @@ func lookFor(h frame.House, word string) []found {
 
 // rank orders the kinds of things that a search finds.
 var rank = map[string]int{"host": 1, "customer": 2, "task": 3, "runbook": 4}
-
-// freezeState says whether a freeze is in force.
-func freezeState(f api.FreezeInfo) string {
-	switch {
-	case f.Active:
-		return "in force"
-	case f.Over:
-		return "over"
-	}
-	return "to come"
-}
 
 // scheduleState says whether a schedule has ticks.
 func scheduleState(s api.ScheduleInfo) string {

@@ -15,7 +15,7 @@ import (
 func Content() frame.Content {
 	c := frame.Content{
 		Views: map[string]frame.View{"/fleet": theFleet, "/hosts/{host}": host, "/queue": theQueue,
-			"/windows": theWindows, "/schedules": theSchedules, "/schedules/{schedule}": schedule,
+			"/schedules": theSchedules, "/schedules/{schedule}": schedule,
 			"/history": theHistory, "/nodes": theNodes, "/approvals": theApprovals,
 			"/approvals/{task}": approval, "/audit": theAudit, "/access": theAccess, "/search": search},
 		Orders:  map[string]frame.Planner{"/order/{word}": thingOrder("house")},

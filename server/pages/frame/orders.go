@@ -132,7 +132,11 @@ func give(h House, a Asking, form url.Values) (string, error) {
 		to = a.Done(got)
 	}
 	path, mark, marked := strings.Cut(to, "#")
-	path += "?did=" + url.QueryEscape(a.Word)
+	sep := "?"
+	if strings.Contains(path, "?") {
+		sep = "&"
+	}
+	path += sep + "did=" + url.QueryEscape(a.Word)
 	if marked {
 		path += "#" + mark
 	}

@@ -110,6 +110,9 @@ func Share(n, of int) string {
 // A Denied order is one that the person may not give, with the words of the policy.
 type Denied struct{ name, why string }
 
+// Refused returns an order that the person may not give, with the words of the policy.
+func Refused(name string, why error) Denied { return Denied{name, why.Error()} }
+
 // A Fact is a name with a value or a time.
 type Fact struct {
 	Name, Value, Link string
@@ -158,7 +161,8 @@ func Took(seconds float64) string {
 
 // did has the orders that a page may name after they were carried out.
 var did = []string{"pause", "resume", "cancel", "retry", "next", "stop", "run", "halt", "lift",
-	"open", "refuse", "clear", "thaw", "drain", "undrain", "release", "approve", "remove"}
+	"open", "refuse", "clear", "thaw", "drain", "undrain", "release", "approve", "remove",
+	"propose", "withdraw", "freeze", "unfreeze", "apply"}
 
 // wordOf returns a word of the address of a page, if it is one of the orders.
 func wordOf(word string) string {
