@@ -28,7 +28,9 @@ func pages(t testing.TB) [][2]string {
 		{"queue", "/queue"}, {"windows", "/windows"}, {"schedules", "/schedules"}, {"runbooks", "/runbooks"},
 		{"runbook", "/runbooks/ruleset"}, {"history", "/history"}, {"nodes", "/nodes"},
 		{"approvals", "/approvals"}, {"audit", "/audit"}, {"access", "/access"}, {"search", "/search?q=fw00"},
-		{"halt", "/order/halt"}}
+		{"halt", "/order/halt"}, {"month", "/windows?view=month&tz=place&from=2026-03-20"},
+		{"propose", "/windows/order/propose"}, {"import", "/windows/import"},
+		{"freeze", "/windows/order/freeze?level=everyone"}}
 }
 
 var widths = []int{320, 800, 1600}
