@@ -29,6 +29,16 @@ type NodeList struct {
 	Duties []jobs.Duty `json:"duties"` // the duties, each with its server
 }
 
+// NodeOrdered is the answer to POST /v1/nodes/{node}/pause and resume. The node takes the order a
+// little later.
+type NodeOrdered struct {
+	Node    string `json:"node"`
+	Paused  bool   `json:"paused"`
+	Note    string `json:"note"`    // by whom, and why
+	Already bool   `json:"already"` // it was paused before: that order stays
+	Lives   bool   `json:"lives"`   // the node beats
+}
+
 // Zone describes the queue of a zone.
 type Zone struct {
 	Zone    string    `json:"zone"`

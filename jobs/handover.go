@@ -3,6 +3,7 @@ package jobs
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -65,9 +66,46 @@ type Node struct {
 	Identity string   `json:"identity"`       // identifies its machine and node.dir
 	Clock    Clock    `json:"clock"`
 
+	Unusual
+}
+
+// Unusual says why a node takes less work than it could, or more.
+type Unusual struct {
 	// Doubt says why its workers begin no job: the node cannot read whom it trusts, or a worker has
 	// reported in the last minute that it does not know windows and freezes. Empty: neither.
 	Doubt string `json:"doubt,omitempty"`
+
+	Governor *Governor `json:"governor,omitempty"` // not set: nothing limits the node
+	Paused   *Pause    `json:"paused,omitempty"`   // by whom; not set: it is not
+	Standby  []string  `json:"standby,omitempty"`  // those of Zones for which it only stands in
+}
+
+// Most returns how many children the node may have now.
+func (n Node) Most() int {
+	switch {
+	case n.Paused != nil || n.Governor != nil && n.Governor.Starved:
+		return 0
+	case n.Governor != nil:
+		return min(n.Limit, n.Governor.Children)
+	}
+	return n.Limit
+}
+
+// AddNote adds a message for the operator.
+func (n *Node) AddNote(text string) { n.Note = strings.TrimPrefix(n.Note+"; "+text, "; ") }
+
+// Governor says how much work the machine of a node can bear.
+type Governor struct {
+	Starved  bool     `json:"starved"`  // the node takes nothing
+	Children int      `json:"children"` // at a time, at most
+	Why      []string `json:"why"`      // it is so few
+	Kinds    []string `json:"kinds"`    // of what there is too little: memory, disk …
+}
+
+// Pause is the order that a node takes nothing.
+type Pause struct {
+	Note string `json:"note"` // by whom, and why
+	At   Time   `json:"at"`
 }
 
 // Clock describes the clock of a node.

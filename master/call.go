@@ -110,7 +110,7 @@ func (n *node) giveBack(s *slot, grants []jobs.Grant) {
 func (n *node) lose(s *slot, why string) {
 	zones := []string{s.zone}
 	if s.zone == "" {
-		zones = n.cfg.Zones
+		zones = n.children.allowed.zones(n.cfg)
 	}
 	s.call = &call{Kind: callLose, Why: why, Zones: zones}
 	n.ask(s)
@@ -130,14 +130,14 @@ func (n *node) call(zone string, f func(context.Context) error, done func()) {
 	if n.frozen() {
 		return
 	}
-	ctx := n.work.ctx
-	n.work.wg.Go(func() {
-		tell := func(err error) { n.work.post(func() { n.trouble(zonePrefix+zone, err) }) }
-		if n.work.insist(ctx, f, tell) {
-			n.work.post(done)
+	ctx := n.work.Ctx
+	n.work.Wait.Go(func() {
+		tell := func(err error) { n.work.Post(func() { n.trouble(zonePrefix+zone, err) }) }
+		if n.work.Insist(ctx, f, tell) {
+			n.work.Post(done)
 		}
 	})
 }
 
 // frozen reports whether goroutines end for an upgrade; then none may be started.
-func (n *node) frozen() bool { return n.work.ctx.Err() != nil }
+func (n *node) frozen() bool { return n.work.Ctx.Err() != nil }

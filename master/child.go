@@ -90,17 +90,17 @@ func deadlineOf(h jobs.Handover) time.Duration {
 func (n *node) attend(s *slot, h *jobs.Handover) {
 	c := s.child
 	w := n.work
-	w.wg.Go(func() {
+	w.Wait.Go(func() {
 		var talk sync.WaitGroup
 		dead := make(chan struct{})
 		talk.Go(func() {
 			if err := speak(c, h, dead, n.waits.overdue); err != nil {
-				w.post(func() { s.doom(c, err.Error(), n.log) })
+				w.Post(func() { s.doom(c, err.Error(), n.log) })
 			}
 		})
 		talk.Go(func() {
-			if err := hear(c, func(r jobs.Report) { w.post(func() { n.reported(s, c, r) }) }); err != nil {
-				w.post(func() { s.doom(c, err.Error(), n.log) })
+			if err := hear(c, func(r jobs.Report) { w.Post(func() { n.reported(s, c, r) }) }); err != nil {
+				w.Post(func() { s.doom(c, err.Error(), n.log) })
 			}
 		})
 		exit, err := c.proc.Wait()
@@ -112,7 +112,7 @@ func (n *node) attend(s *slot, h *jobs.Handover) {
 		c.proc.Line().Expire()
 		talk.Wait()
 		c.proc.Line().Close()
-		w.post(func() { n.reaped(s, c, exit) })
+		w.Post(func() { n.reaped(s, c, exit) })
 	})
 }
 

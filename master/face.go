@@ -12,6 +12,7 @@ import (
 
 	"muster/internal/proc"
 	"muster/jobs"
+	"muster/master/errands"
 	"muster/windows"
 )
 
@@ -95,10 +96,10 @@ func (n *node) beat(now time.Duration) time.Duration {
 	}
 	f.changed, f.beating, f.beaten = false, true, now
 	record := n.record()
-	ctx := n.work.ctx
-	n.work.wg.Go(func() {
-		err := once(ctx, func(ctx context.Context) error { return f.hub.Beat(ctx, record) })
-		n.work.post(func() {
+	ctx := n.work.Ctx
+	n.work.Wait.Go(func() {
+		err := errands.Once(ctx, func(ctx context.Context) error { return f.hub.Beat(ctx, record) })
+		n.work.Post(func() {
 			f.beating = false
 			if ctx.Err() == nil {
 				f.changed = f.changed || err != nil
@@ -113,13 +114,15 @@ func (n *node) beat(now time.Duration) time.Duration {
 func (n *node) record() jobs.Node {
 	r := jobs.Node{
 		ID: n.name, PID: n.face.pid, State: n.stage.String(),
-		Zones: n.cfg.Zones, Limit: n.cfg.Children, Slots: n.cfg.Slots,
+		Limit: n.cfg.Children, Slots: n.cfg.Slots,
 		Children: []jobs.Child{},
 		Version:  n.cfg.Version, Started: n.face.started, Seen: jobs.Time{Time: time.Now()},
 		Note: n.face.notes.String(), Spawned: n.children.spawned,
 		Identity: n.cfg.Identity,
 	}
 	r.Clock.Zones = windows.ZoneData
+	r.Governor, r.Paused = n.children.allowed.Governor, n.children.allowed.Paused
+	r.Zones, r.Standby = n.children.allowed.zones(n.cfg), n.children.allowed.Zones
 	if n.face.doubt != "" && n.children.machine.Boot()-n.face.doubted < doubtKeep {
 		r.Doubt = n.face.doubt
 	}
@@ -188,16 +191,16 @@ func (n *node) trouble(where string, err error) {
 // because the node polls too.
 func (n *node) listen() {
 	n.face.deafen()
-	ctx, deafen := context.WithCancel(n.work.ctx)
+	ctx, deafen := context.WithCancel(n.work.Ctx)
 	n.face.deafen = deafen
-	w, zones := n.work, n.cfg.Zones
-	w.wg.Go(func() {
-		tell := func(err error) { w.post(func() { n.trouble("wake", err) }) }
+	w, zones := n.work, n.children.allowed.zones(n.cfg)
+	w.Wait.Go(func() {
+		tell := func(err error) { w.Post(func() { n.trouble("wake", err) }) }
 		for try := 0; ; try++ {
 			hints, stop, err := n.face.hub.Wake(ctx, zones)
 			if err == nil {
 				tell(nil)
-				w.pass(ctx, hints)
+				w.Pass(ctx, hints)
 				stop()
 				return
 			}
@@ -206,25 +209,10 @@ func (n *node) listen() {
 			}
 			tell(err)
 			select {
-			case <-time.After(pause(try, rand.Float64(), callPause, startPauseMax)):
+			case <-time.After(errands.Pause(try, rand.Float64(), errands.CallPause, startPauseMax)):
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
-}
-
-// pass tells the node of hints; many hints may become one.
-func (w *work) pass(ctx context.Context, hints <-chan struct{}) {
-	for {
-		select {
-		case <-hints:
-		case <-ctx.Done():
-			return
-		}
-		select {
-		case w.hints <- struct{}{}:
-		default:
-		}
-	}
 }

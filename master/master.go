@@ -45,6 +45,7 @@ type Master struct {
 	machine Machine
 	orders  chan order
 	ended   chan struct{} // closed when Run returns
+	first   Allowance
 }
 
 // waits are the bounds that no operator has a reason to change.

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/internal/proc"
+	"muster/master/errands"
 )
 
 // never is an instant of the boot clock that is never reached.
@@ -30,7 +31,7 @@ type node struct {
 	files lockFiles
 	zones zones
 
-	work     *work // the goroutines that wait in place of the node
+	work     *errands.Work // the goroutines that wait in place of the node
 	orders   <-chan order
 	children *nursery
 	stage    stage
@@ -68,14 +69,15 @@ func newNode(m *Master) *node {
 		log:    m.log.With("node", m.cfg.Node),
 		waits:  m.waits,
 		slots:  slots{},
-		work:   newWork(m.machine.Chance),
+		work:   errands.New(m.machine.Chance),
 		orders: m.orders,
 		face:   newFace(m.hub),
 	}
 	n.files = lockFiles{dir: m.cfg.Dir, take: m.machine.Lock, log: n.log, face: n.face}
 	n.children = &nursery{log: n.log, machine: m.machine,
 		note: func(text string) { n.face.note(&n.face.notes.start, text) }}
-	for _, name := range m.cfg.Zones {
+	n.children.allowed = m.first
+	for _, name := range m.first.zones(m.cfg) {
 		n.zones = append(n.zones, &zone{name: name})
 	}
 	return n
@@ -150,11 +152,11 @@ func (n *node) loop(ctx context.Context) {
 	ended := ctx.Done()
 	for !n.over() {
 		select {
-		case f := <-n.work.events:
+		case f := <-n.work.Events:
 			f()
 		case o := <-n.orders:
 			o.run(n)
-		case <-n.work.hints:
+		case <-n.work.Hints:
 			n.zones.hint(n.children.machine.Boot())
 		case <-timer.C:
 		case <-ended:
@@ -177,7 +179,7 @@ func (n *node) act(now time.Duration) time.Duration {
 
 // close ends whatever still runs after loop.
 func (n *node) close() error {
-	n.work.cancel()
+	n.work.Cancel()
 	for _, s := range n.slots {
 		if s.child != nil { // not even a kill has ended this child
 			n.log.Error("child does not end", "slot", s.name, "pid", s.child.proc.PID())
@@ -186,7 +188,7 @@ func (n *node) close() error {
 			}
 		}
 	}
-	n.work.finish()
+	n.work.Finish()
 	n.face.gone(n.name, n.log)
 
 	var left []string

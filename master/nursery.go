@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/internal/proc"
+	"muster/master/errands"
 )
 
 const (
@@ -26,6 +27,8 @@ type nursery struct {
 	begun    bool          // the child of the last one had begun to work
 	paused   time.Duration // no child is started before this instant
 	shared   time.Duration // when a child was last asked to make room for another zone
+	allowed  Allowance
+	round    time.Duration // when the last take began
 }
 
 // A death holds what is known of the end of a child.
@@ -83,7 +86,7 @@ func (n *nursery) startFailed(why string) {
 
 // pauseStarts makes the next start wait, longer after each failure.
 func (n *nursery) pauseStarts(begun bool) {
-	wait := pause(n.failures, n.machine.Chance(), startPause, startPauseMax)
+	wait := errands.Pause(n.failures, n.machine.Chance(), startPause, startPauseMax)
 	n.failures++
 	n.failed, n.begun = n.machine.Boot(), begun
 	n.paused = n.failed + wait

@@ -13,6 +13,7 @@ import (
 	"muster/internal/proc"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/master/errands"
 	"muster/testkit/queuetest"
 )
 
@@ -32,7 +33,7 @@ func TestPause(t *testing.T) {
 		{15, 0, most},
 		{math.MaxInt, 0, most},
 	} {
-		if got := pause(test.failures, test.chance, first, most); got != test.want {
+		if got := errands.Pause(test.failures, test.chance, first, most); got != test.want {
 			t.Errorf("pause(%d, %v) = %s, want %s", test.failures, test.chance, got, test.want)
 		}
 	}

@@ -34,7 +34,7 @@ func (n *node) refuse(err error) {
 // changeZones makes the node work for the zones of its new configuration.
 func (n *node) changeZones() {
 	var zones []*zone
-	for _, name := range n.cfg.Zones {
+	for _, name := range n.children.allowed.zones(n.cfg) {
 		z := n.zones.named(name)
 		if z.closed {
 			z = &zone{name: name}

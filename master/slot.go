@@ -59,7 +59,7 @@ func (f lockFiles) path(name string) string { return filepath.Join(f.dir, slotFi
 // freeSlot returns an unused slot and locks it, or nil if there is none. A locked slot
 // belongs to an orphan.
 func (n *node) freeSlot(zone string) (*slot, error) {
-	for i := 1; len(n.slots) < n.cfg.Children; i++ {
+	for i := 1; len(n.slots) < n.children.allowed.limit(n.cfg.Children); i++ {
 		name := strconv.Itoa(i)
 		if n.slots[name] != nil {
 			continue
@@ -197,9 +197,9 @@ const vanished = "vanished while no master ran"
 
 // watch waits in a goroutine for the end of an orphan.
 func (n *node) watch(s *slot) {
-	ctx := n.work.ctx
+	ctx := n.work.Ctx
 	path := n.files.path(s.name)
-	n.work.wg.Go(func() {
+	n.work.Wait.Go(func() {
 		lock, err := proc.Await(ctx, func() (*proc.LockFile, error) { return n.files.take(path) })
 		if ctx.Err() != nil {
 			if err == nil {
@@ -207,7 +207,7 @@ func (n *node) watch(s *slot) {
 			}
 			return
 		}
-		n.work.post(func() { n.orphanGone(s, lock, err) })
+		n.work.Post(func() { n.orphanGone(s, lock, err) })
 	})
 }
 

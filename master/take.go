@@ -18,6 +18,9 @@ func (n *node) fill(now time.Duration) time.Duration {
 		return never // first a child must show that children can start at all
 	}
 	for {
+		if at := n.children.allowed.wait(n.slots, n.children.round, now); at > now {
+			return at
+		}
 		z := n.zones.next(now, n.slots.served())
 		if z == nil {
 			return n.zones.firstDue()
@@ -30,6 +33,7 @@ func (n *node) fill(now time.Duration) time.Duration {
 		if s == nil {
 			return n.shareSlots(now)
 		}
+		n.children.round = now
 		n.take(s)
 	}
 }
@@ -55,7 +59,7 @@ func (n *node) taken(s *slot, r jobs.Reply) {
 	switch {
 	case len(r.Jobs) == 0:
 		n.release(s)
-	case n.stage != running || z.closed:
+	case n.stage != running || z.closed || n.children.allowed.holds() != "":
 		n.giveBack(s, r.Jobs)
 	default:
 		n.begin(s, jobs.Handover{

@@ -71,10 +71,10 @@ func (n *node) upgrade() {
 	default:
 		n.log.Info("trying the new binary", "path", n.cfg.Path)
 		n.upgrades = trying
-		ctx, try := n.work.ctx, n.cfg.Try
-		n.work.wg.Go(func() {
+		ctx, try := n.work.Ctx, n.cfg.Try
+		n.work.Wait.Go(func() {
 			err := try(ctx)
-			n.work.post(func() { n.tried(err) })
+			n.work.Post(func() { n.tried(err) })
 		})
 	}
 }
@@ -108,7 +108,7 @@ func (n *node) replace() {
 	orders, err := n.exec(parcels)
 	n.refuseUpgrade(err)
 
-	n.work.renew()
+	n.work.Renew()
 	for _, s := range n.slots {
 		if s.child == nil {
 			continue
@@ -127,7 +127,7 @@ func (n *node) replace() {
 // freeze ends all goroutines and loses nothing that they wait for: calls stay in their
 // slots, and freeze returns the sockets of the children.
 func (n *node) freeze() map[*slot]*parcel {
-	n.work.cancel()
+	n.work.Cancel()
 	parcels := map[*slot]*parcel{}
 	for _, s := range n.slots {
 		if s.child == nil {
@@ -140,9 +140,9 @@ func (n *node) freeze() map[*slot]*parcel {
 		}
 		parcels[s] = p
 	}
-	for idle := n.work.idle(); ; {
+	for idle := n.work.Idle(); ; {
 		select {
-		case f := <-n.work.events:
+		case f := <-n.work.Events:
 			f()
 		case <-idle:
 			return sift(parcels)

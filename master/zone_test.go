@@ -106,13 +106,13 @@ func TestATakeOfNothingIsNotShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.take(s)
-	(<-n.work.events)() // the answer
+	(<-n.work.Events)() // the answer
 	if len(n.slots) > 0 || len(w.takes) != 1 || n.zones[0].looked == 0 {
 		t.Fatalf("slots %v, %d takes, looked %s: want one take that is answered", n.slots, len(w.takes), n.zones[0].looked)
 	}
 	if n.face.changed {
 		t.Error("the hub is told of a change, but nothing of the node's record has changed")
 	}
-	n.work.cancel()
-	n.work.finish()
+	n.work.Cancel()
+	n.work.Finish()
 }

@@ -24,6 +24,7 @@ import (
 	"muster/server/chains"
 	"muster/server/foresight"
 	"muster/server/idp"
+	"muster/server/nodes"
 	"muster/server/orders"
 	"muster/server/pages"
 	"muster/server/pages/frame"
@@ -157,6 +158,7 @@ func (s *Server) register(api huma.API) {
 		foresight.Routes{Forecaster: s.intake.forecast},
 		planRoutes{s.intake, s.history, s.log, s.clock, func() uint16 { return s.chance() }},
 		state.NodeRoutes{Queue: stateOf(s.queue), Stock: s.stock, Why: why, Log: s.log},
+		nodes.Routes{Queue: s.queue.Hub.Nodes, Keys: s.site.keys, Log: s.log},
 		books.RunbookRoutes{Catalog: s.catalog.Load},
 		orders.FsckRoutes{Examine: s.queue.Care.Fsck, Zones: s.queue.Conn, Log: s.log},
 	} {

@@ -63,6 +63,7 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/jobs/{job}/output": "get", "/v1/events": "get", "/v1/hosts": "get", "/v1/hosts/{host}": "get",
 		"/v1/hosts/query": "post", "/v1/hosts/drain": "post", "/v1/hosts/undrain": "post",
 		"/v1/hosts/{host}/release": "post", "/v1/nodes": "get",
+		"/v1/nodes/{node}/pause": "post", "/v1/nodes/{node}/resume": "post",
 		"/v1/queue": "get", "/v1/runbooks": "get", "/v1/runbooks/{runbook}": "get",
 		"/v1/audit": "get", "/v1/audit/state": "get", "/v1/audit/export": "get", "/v1/audit/growth": "get",
 		"/v1/audit/entries/{seq}": "get", "/v1/audit/entries/{seq}/proof": "get", "/v1/audit/erase": "post",

@@ -7,12 +7,14 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/read"
+	"muster/jobs/staff"
 	"muster/server/approvals"
 	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/intake"
+	"muster/server/nodes"
 	"muster/server/orders"
 	"muster/server/schedules"
 	"muster/server/sessions"
@@ -209,8 +211,8 @@ type Zones interface {
 
 // Staffing says who works.
 type Staffing interface {
-	Nodes(ctx context.Context) ([]jobs.Node, error)
-	Staff(ctx context.Context) (map[string]*jobs.ZoneStaff, error)
+	nodes.Queue
+	Staff(ctx context.Context) (map[string]*staff.Zone, error)
 	NoteStaff(ctx context.Context) error
 }
 

@@ -92,6 +92,8 @@ POST /v1/schedules
 *POST /v1/customers/{customer}/pause
 *POST /v1/customers/{customer}/resume
 *POST /v1/groups/{group}/clear
+POST /v1/nodes/{node}/pause
+POST /v1/nodes/{node}/resume
 POST /v1/zones/{zone}/pause
 POST /v1/zones/{zone}/resume
 POST /v1/zones/{zone}/thaw

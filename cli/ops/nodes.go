@@ -25,7 +25,7 @@ func NewNodes() *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	c.AddCommand(newThaw(), newDuties())
+	c.AddCommand(newPauseNode(), newResumeNode(), newThaw(), newDuties())
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, _ []string) error {
 		var l api.NodeList
 		if err := s.Get(ctx, "/v1/nodes", nil, &l); err != nil {
@@ -107,9 +107,9 @@ func nodeGrid(list []jobs.Node, now time.Time) cli.Grid {
 		"SEEN",
 		"NOTE")
 	for _, n := range list {
-		g.Add(cli.Cell(n.ID), strconv.Itoa(n.PID), cli.Cell(n.State), cli.Cell(strings.Join(n.Zones,
+		g.Add(cli.Cell(n.ID), strconv.Itoa(n.PID), cli.Cell(stateOf(n)), cli.Cell(strings.Join(n.Zones,
 			",")),
-			fmt.Sprintf("%d/%d", len(n.Children), n.Limit), strconv.Itoa(n.Slots),
+			fmt.Sprintf("%d/%d", len(n.Children), n.Most()), strconv.Itoa(n.Slots),
 			strconv.Itoa(inHand(n)), cli.Cell(n.Version), cli.Ago(n.Seen, now),
 			cli.OrDash(cli.Cell(nodeNote(n))))
 	}
@@ -127,6 +127,7 @@ func nodeNote(n jobs.Node) string {
 	if n.Clock.Loose != "" && n.State != jobs.NodeGone {
 		notes = append(notes, "no NTP")
 	}
+	notes = append(notes, held(n)...)
 	if n.Note != "" {
 		notes = append(notes, n.Note)
 	}

@@ -22,10 +22,11 @@ import (
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/jobs/queue/hub"
 	"muster/jobs/queue/keys"
+	"muster/jobs/queue/nodes"
 	"muster/jobs/queue/work"
 	"muster/master"
+	"muster/master/steward"
 	"muster/trust"
 )
 
@@ -78,16 +79,16 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 	defer r.close()
 	log := newLogger(r.Log, "master")
 	r.warnOfExcess(ctx, log)
-	b.zones = &zoneGuard{r.queue.Rights, r.Redis.Timeout, r.Master.Zones}
+	b.zones = &zoneGuard{r.queue.Rights, r.Redis.Timeout, r.Master.AllZones()}
 	b.listen, b.redis, b.vital = r.ears.listen, r.Queue(), vitalOf(r.Settings)
 	v := &vigil{unit: thisUnit(), log: log}
 	b.pulse = v.alone()
-	m, err := b.master(r.Settings, r.queue, log)
+	m, look, err := b.master(ctx, r.Settings, r.queue, log)
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
 	// A reload may ask Redis, and TERM must be handled meanwhile.
-	reload := r.newReload(ctx, v, func() { b.reload(m, f) })
+	reload := r.newReload(ctx, v, func() { b.reload(m, look, f) })
 	asked := false
 	r.hear(func(sig os.Signal) {
 		switch {
@@ -105,6 +106,7 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 	watch, stop := context.WithCancel(ctx)
 	defer stop()
 	go watchTrust(watch, r.Keys.Trust.Dir, m, log)
+	go look.Run(watch, m.Allow)
 	return masterEnd(m.Run(ctx))
 }
 
@@ -182,11 +184,11 @@ func identity(dir string) string {
 // onlyOne refuses a second master under one node.name: each would report the other's jobs as lost.
 // The lock prevents two masters of the same machine and folder.
 func (b binary) onlyOne(ctx context.Context, s settings.Settings, q *queue.Conn) error {
-	nodes, err := hub.NewNodes(q).Nodes(ctx)
+	list, err := nodes.New(q).Nodes(ctx)
 	if err != nil {
 		return err
 	}
-	for _, n := range nodes {
+	for _, n := range list {
 		if n.ID == s.Node.Name && n.State != jobs.NodeGone && n.Identity != identity(s.Node.Dir) {
 			return fmt.Errorf("node.name %s is taken by a master with pid %d on another machine, or with "+
 				"another node.dir: give this one a node.name of its own (after a reboot: wait 15 s)",
@@ -196,15 +198,24 @@ func (b binary) onlyOne(ctx context.Context, s settings.Settings, q *queue.Conn)
 	return nil
 }
 
-func (b binary) master(s settings.Settings, q *queue.Conn, log hclog.Logger) (*master.Master,
-	error) {
+// master returns a master, and the steward that looks after it.
+func (b binary) master(ctx context.Context, s settings.Settings, q *queue.Conn,
+	log hclog.Logger) (*master.Master, *steward.Steward, error) {
 	c, err := b.config(s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	c.Kept, c.Try, c.Exec, c.Pulse = b.kept, b.try, b.exec, b.pulse
+	own := nodes.New(q)
+	look := steward.New(steward.Node{Name: c.Node, Dir: c.Dir,
+		Trust: settings.TrustRules(s.Keys.Trust.Dir)}, s.StewardConfig(), own, log)
+	c.Kept, c.Try, c.Exec, c.Pulse = b.kept, b.try, b.exec, look.Beside(b.pulse)
 	sayTrust(s.Keys.Trust.Dir, log)
-	return master.New(c, work.NewWork(q), hub.NewNodes(q), log)
+	m, err := master.New(c, work.NewWork(q), own, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	m.Begin(look.First(ctx))
+	return m, look, nil
 }
 
 // trustEvery is the time between two looks at the folder trust.
@@ -268,13 +279,13 @@ func (b binary) obey(m *master.Master, sig os.Signal, asked bool) bool {
 	return true
 }
 
-func (b binary) reload(m *master.Master, f *roleFlags) {
+func (b binary) reload(m *master.Master, look *steward.Steward, f *roleFlags) {
 	s, err := f.read()
 	if err == nil && !reflect.DeepEqual(s.Queue(), b.redis) {
 		err = errors.New("redis.* changes: only a restart can do that")
 	}
 	if err == nil && b.zones != nil {
-		err = b.zones.check(s.Master.Zones)
+		err = b.zones.check(s.Master.AllZones())
 	}
 	if err != nil {
 		m.Refuse(err)
@@ -286,6 +297,7 @@ func (b binary) reload(m *master.Master, f *roleFlags) {
 		return
 	}
 	m.Reload(c)
+	look.Reload(s.StewardConfig())
 }
 
 // masterEnd adds the exit code to the error of a master.

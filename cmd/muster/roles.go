@@ -150,7 +150,7 @@ func (f *roleFlags) openBy(by func(queue.Config) (*queue.Conn, error)) (*role, e
 		return nil, err
 	}
 	cfg := s.Queue()
-	cfg.Role, cfg.Zones = f.as, s.Master.Zones
+	cfg.Role, cfg.Zones = f.as, s.Master.AllZones()
 	q, err := by(cfg)
 	if err != nil {
 		return nil, cli.Exit(cli.ExitUsage, err)

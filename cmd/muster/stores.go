@@ -8,6 +8,7 @@ import (
 	"muster/jobs/queue/blobs"
 	"muster/jobs/queue/care"
 	"muster/jobs/queue/hub"
+	"muster/jobs/queue/nodes"
 	"muster/jobs/queue/orders"
 	"muster/jobs/queue/read"
 	"muster/jobs/queue/submit"
@@ -19,7 +20,7 @@ import (
 // stores returns the handles of the queue that a server needs. keys reads the key of servers, which
 // signs what gives power.
 func stores(c *queue.Conn, keys func() (serverkey.Keys, error)) server.Stores {
-	nodes, account := hub.NewNodes(c), care.NewHistory(c)
+	nodes, account := nodes.New(c), care.NewHistory(c)
 	tasks := read.NewTasks(c, nodes, account)
 	switches := orders.NewSwitches(c, tasks)
 	halts, rollouts := orders.NewHalts(c, switches), orders.NewRollouts(c, switches)

@@ -56,7 +56,7 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	if err := b.onlyOne(ctx, r.Settings, r.queue); err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
-	m, err := b.master(r.Settings, r.queue, log.Named("master"))
+	m, look, err := b.master(ctx, r.Settings, r.queue, log.Named("master"))
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
@@ -70,7 +70,7 @@ func runUp(ctx context.Context, f *roleFlags) error {
 			m.Refuse(err)
 			return
 		}
-		b.reload(m, f)
+		b.reload(m, look, f)
 	})
 	r.hear(func(sig os.Signal) {
 		switch sig {
@@ -86,6 +86,7 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	})
 	go v.server(ctx, srv, true)
 	go watchTrust(ctx, r.Keys.Trust.Dir, m, log)
+	go look.Run(ctx, m.Allow)
 	return runBoth(ctx, srv, m)
 }
 

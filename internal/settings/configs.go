@@ -110,7 +110,7 @@ func (s Settings) Worker() worker.Config {
 // at path, and which calls Redis as a role.
 func (s Settings) MasterConfig(as keys.Role, path, version string) (master.Config, error) {
 	c := master.Default()
-	c.Node, c.Dir, c.Zones = s.Node.Name, s.Node.Dir, s.Master.Zones
+	c.Node, c.Dir, c.Zones = s.Node.Name, s.Node.Dir, s.Master.zones()
 	c.Children, c.Slots = s.Master.Children, s.Master.Slots
 	c.Poll, c.Drain = s.Master.Poll, s.Master.Drain
 	c.Path, c.Version = path, version
@@ -192,7 +192,7 @@ func (s Settings) Validate() error {
 	errs := []error{s.Queue().Validate(), prefixed("ssh.", s.Remote().Validate()),
 		prefixed("worker: ", s.Worker().Validate())}
 	m, err := s.MasterConfig(keys.RoleNode, "muster", "")
-	errs = append(errs, err, m.Validate())
+	errs = append(errs, err, m.Validate(), s.validateGovernor())
 	if !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, s.Log.Level) {
 		errs = append(errs, fmt.Errorf("log.level = %q: want trace, debug, info, warn or error",
 			s.Log.Level))

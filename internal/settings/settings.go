@@ -134,6 +134,9 @@ type Master struct {
 	Zones    []string      `mapstructure:"zones"`    // whose queues the node works on
 	Drain    time.Duration `mapstructure:"drain"`    // after TERM, for the jobs in hand
 	Poll     time.Duration `mapstructure:"poll"`     // at most between two looks at the queue
+	Unzoned  bool          `mapstructure:"allow_unzoned"`
+	Standby  []string      `mapstructure:"standby"` // ZONE=TIME
+	Governor Governor      `mapstructure:"governor"`
 }
 
 // Node says who this machine is.
@@ -259,6 +262,8 @@ func defaults(m local.Machine) map[string]any {
 		"master.zones":                 w.Zones,
 		"master.drain":                 w.Drain,
 		"master.poll":                  w.Poll,
+		"master.allow_unzoned":         false,
+		"master.standby":               []string{},
 		"node.name":                    m.Host,
 		"node.dir":                     m.NodeDir(),
 		"overload.after":               o.After,
@@ -289,6 +294,7 @@ func defaults(m local.Machine) map[string]any {
 	}
 	maps.Copy(all, serverDefaults(m))
 	maps.Copy(all, pastDefaults())
+	maps.Copy(all, governorDefaults())
 	maps.Copy(all, keyDefaults())
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"muster/jobs"
+	"muster/master/governor"
 )
 
 // A State holds the values that a server has read for one scrape.
@@ -151,7 +152,11 @@ func (s *snapshot) zone(z Zone) {
 // so that the states stay few.
 func (s *snapshot) nodes(list []jobs.Node) {
 	states := map[string]int{"running": 0, "draining": 0, "stopping": 0, "gone": 0, "other": 0}
-	children, doubt := 0, 0
+	children, doubt, paused, allowed := 0, 0, 0, 0
+	starved := map[governor.Kind]int{}
+	for _, k := range governor.Kinds() {
+		starved[k] = 0
+	}
 	for _, n := range list {
 		state := n.State
 		if _, known := states[state]; !known {
@@ -160,6 +165,11 @@ func (s *snapshot) nodes(list []jobs.Node) {
 		states[state]++
 		if state != "gone" { // its last report says nothing about now
 			children += len(n.Children)
+			allowed += n.Most()
+			starve(starved, n)
+		}
+		if n.Paused != nil {
+			paused++
 		}
 		if n.Doubt != "" {
 			doubt++
@@ -167,11 +177,31 @@ func (s *snapshot) nodes(list []jobs.Node) {
 	}
 	s.add("muster_nodes_in_doubt", "Nodes whose workers do not know what is agreed about times, or "+
 		"whom they may trust, and begin nothing.", float64(doubt))
+	s.add("muster_nodes_paused", "Nodes that take nothing, by order of an operator.", float64(paused))
+	for kind, n := range starved {
+		s.add("muster_nodes_starved", "Nodes that take nothing because their machines lack something. A "+
+			"node that lacks several things counts for each.", float64(n), "kind", string(kind))
+	}
+	s.add("muster_children_allowed", "Worker processes that all nodes may have now: fewer than in "+
+		"their configurations if machines have little left.", float64(allowed))
 	for state, n := range states {
 		s.add("muster_nodes", "Nodes by the state that their masters reported; gone: no report came "+
 			"for a while.", float64(n), "state", state)
 	}
 	s.add("muster_children", "Worker processes of all nodes that are not gone.", float64(children))
+}
+
+// starve counts a node for each kind of which its machine has too little. Words of a later version
+// count nowhere, so that the kinds stay few.
+func starve(starved map[governor.Kind]int, n jobs.Node) {
+	if n.Governor == nil || !n.Governor.Starved {
+		return
+	}
+	for _, kind := range n.Governor.Kinds {
+		if _, known := starved[governor.Kind(kind)]; known {
+			starved[governor.Kind(kind)]++
+		}
+	}
 }
 
 func number(is bool) float64 {

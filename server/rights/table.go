@@ -96,6 +96,8 @@ var needs = map[string]need{
 
 	"GET /v1/queue":                        {access.See, anywhere},
 	"GET /v1/nodes":                        {access.See, house},
+	"POST /v1/nodes/{node}/pause":          {access.Order, house},
+	"POST /v1/nodes/{node}/resume":         {access.Order, house},
 	"GET /v1/events":                       {access.See, anywhere},
 	"GET /v1/pauses":                       {access.See, anywhere},
 	"GET /v1/rollouts":                     {access.See, anywhere},

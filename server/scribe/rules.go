@@ -56,6 +56,8 @@ var rules = map[string]rule{
 	"POST /v1/customers/{customer}/resume": {"customer.resume", "customer/{customer}", gives},
 	"POST /v1/zones/{zone}/pause":          {"zone.pause", "zone/{zone}", stops},
 	"POST /v1/zones/{zone}/resume":         {"zone.resume", "zone/{zone}", gives},
+	"POST /v1/nodes/{node}/pause":          {"node.pause", "node/{node}", stops},
+	"POST /v1/nodes/{node}/resume":         {"node.resume", "node/{node}", gives},
 	"POST /v1/zones/{zone}/thaw":           {"zone.thaw", "zone/{zone}", gives},
 	"POST /v1/zones/{zone}/fsck":           {"zone.fsck", "zone/{zone}", gives},
 	"POST /v1/halt":                        {"halt", "", stops},

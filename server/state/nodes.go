@@ -3,7 +3,6 @@ package state
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/hashicorp/go-hclog"
@@ -13,6 +12,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/read"
+	"muster/server/nodes"
 	"muster/server/stock"
 	"muster/server/waits"
 	"muster/server/web"
@@ -54,9 +54,12 @@ func (s NodeRoutes) nodes(ctx context.Context, _ *web.Nothing) (*nodesOutput, er
 		}
 		for _, text := range []string{otherZones(list[i]), list[i].Doubt} {
 			if text != "" {
-				list[i].Note = strings.TrimPrefix(list[i].Note+"; "+text, "; ")
+				list[i].AddNote(text)
 			}
 		}
+	}
+	if err := nodes.Tell(ctx, s.Queue.Nodes, list); err != nil {
+		return nil, web.Problem(err)
 	}
 	return &nodesOutput{api.NodeList{Nodes: list, Duties: s.dutyList(ctx)}}, nil
 }

@@ -6,6 +6,8 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue/care"
 	"muster/jobs/queue/read"
+	"muster/jobs/staff"
+	"muster/server/nodes"
 )
 
 // Queue is the part of the queue by which a server says how the house is.
@@ -31,8 +33,8 @@ type Conn interface {
 
 // Nodes lists the nodes, and the zones with the nodes that work there.
 type Nodes interface {
-	Nodes(ctx context.Context) ([]jobs.Node, error)
-	Staff(ctx context.Context) (map[string]*jobs.ZoneStaff, error)
+	nodes.Queue
+	Staff(ctx context.Context) (map[string]*staff.Zone, error)
 }
 
 // Duties lists the servers that have a duty.

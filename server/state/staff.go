@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"muster/jobs"
+	"muster/jobs/staff"
 	"muster/server/stock"
 	"muster/server/web"
 )
@@ -15,7 +16,7 @@ import (
 // looks at the zones for which this is an alarm.
 func noNode(ctx context.Context, q Queue, hosts *stock.Store, task string) (map[string]string,
 	error) {
-	staff, err := q.Nodes.Staff(ctx)
+	all, err := q.Nodes.Staff(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -30,13 +31,13 @@ func noNode(ctx context.Context, q Queue, hosts *stock.Store, task string) (map[
 			return nil, err
 		}
 		for _, zone := range t.Zones {
-			if text := jobs.MissingOn(staff, zone); text != "" && t.State != jobs.TaskEnded {
+			if text := staff.MissingOn(all, zone); text != "" && t.State != jobs.TaskEnded {
 				out[zone] = text
 			}
 		}
 		return out, nil
 	}
-	for zone, z := range staff {
+	for zone, z := range all {
 		if z.Alarming(hosts.HasZone(zone)) {
 			out[zone] = z.Missing()
 		}

@@ -9,6 +9,7 @@ import (
 	"muster/jobs/queue/blobs"
 	"muster/jobs/queue/care"
 	"muster/jobs/queue/hub"
+	staffing "muster/jobs/queue/nodes"
 	"muster/jobs/queue/orders"
 	"muster/jobs/queue/read"
 	"muster/jobs/queue/submit"
@@ -33,7 +34,7 @@ type (
 	facts     = hub.Facts
 	inventory = hub.Inventory
 	leaders   = hub.Leaders
-	nodes     = hub.Nodes
+	nodes     = staffing.Nodes
 	schedules = hub.Schedules
 	timetable = hub.Timetable
 	tokens    = hub.Tokens
@@ -135,7 +136,7 @@ func OpenLazy(c queue.Config) (*Queue, error) {
 
 // Of makes all handles of a connection.
 func Of(c *queue.Conn) *Queue {
-	n, h := hub.NewNodes(c), care.NewHistory(c)
+	n, h := staffing.New(c), care.NewHistory(c)
 	t, b := read.NewTasks(c, n, h), blobs.NewStore(c)
 	s := orders.NewSwitches(c, t)
 	q := &Queue{conn: c, forms: care.NewForms(c), store: b, keeper: blobs.NewKeeper(c, b, t), fsck: care.NewFsck(c),

@@ -1,4 +1,4 @@
-// Package hub stores the data that belongs to no zone: nodes, duties, the inventory, drained hosts,
+// Package hub stores the data that belongs to no zone: duties, the inventory, drained hosts,
 // facts, the timetable, schedules, chains and tokens. Each of them has a small handle.
 //
 // Floor 4: may import the connection and all below it.

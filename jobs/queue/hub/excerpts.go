@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
+	"muster/jobs/queue"
 	"muster/jobs/queue/keys"
 	"muster/trust"
 	"muster/windows"
@@ -128,7 +129,7 @@ func (q *Timetable) Agreed(ctx context.Context) (jobs.Agreed, error) {
 	if err != nil {
 		return a, q.c.Say("windows", err)
 	}
-	a.Now, a.Skew = jobs.MicrosOf(now.Val()), middle(before).Sub(now.Val())
+	a.Now, a.Skew = jobs.MicrosOf(now.Val()), queue.Middle(before).Sub(now.Val())
 	a.Mark = markOf(mark.Val())
 	if text, is := mark.Val()[0].(string); is {
 		a.Version, err = strconv.ParseInt(text, 10, 64)

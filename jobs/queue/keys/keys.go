@@ -83,6 +83,8 @@ var ZoneKeys = []Key{
 var HubKeys = []Key{
 	{"nodes", "zset", "Beat, Gone", "node id by the µs of its last beat"},
 	{"node:<id>", "string", "Beat, Gone", "JSON of the node; PX 15 s, beat every 5 s"},
+	{"nodeorders", "hash", "OrderNode",
+		"node to the last order that it takes nothing, or takes jobs again, with a signature; JSON"},
 	{"staff", "hash", "NoteStaff",
 		"zone to the µs of the last beat that a server saw of a node of this zone"},
 	{"zones", "set", "Submit, Publish", "all zones that were ever used"},

@@ -60,7 +60,7 @@ type access struct {
 
 // Keys returns the keys that a role touches. A server writes all. A node may use the keys of its
 // zones: it writes the keys that its scripts write, and reads the others. In the hub it uses the
-// nodes, and reads the agreed times and the blobs, but no tokens.
+// nodes, and reads the orders about them, the agreed times and the blobs, but no tokens.
 func (r Role) Keys(zones []string) []access {
 	if r == RoleServer {
 		return []access{{Prefix + "*", true}}
@@ -79,6 +79,7 @@ func (r Role) Keys(zones []string) []access {
 		}
 	}
 	return append(list, access{Hub("nodes", ""), true}, access{Hub("node:", "*"), true},
+		access{Hub("nodeorders", ""), false},
 		access{Hub("windows", ""), false}, access{Hub("estimates", ""), false},
 		access{Hub("blobs", ""), false},
 		access{Hub("blob:", "*"), false})

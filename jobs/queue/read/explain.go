@@ -13,6 +13,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue/codec"
 	"muster/jobs/queue/keys"
+	"muster/jobs/staff"
 )
 
 // Reasons explain in words why a job that could run does not. All are empty if only other jobs are
@@ -64,12 +65,12 @@ func (q *Tasks) Explain(ctx context.Context, list []jobs.JobInfo, most int) ([]R
 	if err != nil {
 		return nil, err
 	}
-	staff, err := q.nodes.Working(ctx)
+	all, err := q.nodes.Working(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for zone, hosts := range zones {
-		e := explainer{q, zone, ids[0].Task(), jobs.MissingOn(staff, zone)}
+		e := explainer{q, zone, ids[0].Task(), staff.MissingOn(all, zone)}
 		part := make([]*jobs.JobInfo, len(hosts))
 		for i, host := range hosts {
 			part[i] = &list[at[host]]

@@ -15,11 +15,12 @@ import (
 	"muster/jobs/queue"
 	"muster/jobs/queue/codec"
 	"muster/jobs/queue/keys"
+	"muster/jobs/staff"
 )
 
 // Nodes reports for each zone which nodes begin jobs there.
 type Nodes interface {
-	Working(ctx context.Context) (map[string]*jobs.ZoneStaff, error)
+	Working(ctx context.Context) (map[string]*staff.Zone, error)
 }
 
 // History reports since when events are not stored.

@@ -1,4 +1,4 @@
-package hub
+package nodes
 
 import (
 	"context"
@@ -7,10 +7,11 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue/keys"
+	"muster/jobs/staff"
 )
 
 // Staff returns for each zone that was ever used, or has a node, which nodes begin jobs there.
-func (q *Nodes) Staff(ctx context.Context) (map[string]*jobs.ZoneStaff, error) {
+func (q *Nodes) Staff(ctx context.Context) (map[string]*staff.Zone, error) {
 	out, err := q.Working(ctx)
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func (q *Nodes) Staff(ctx context.Context) (map[string]*jobs.ZoneStaff, error) {
 	}
 	for i, zone := range zones {
 		if out[zone] == nil {
-			out[zone] = &jobs.ZoneStaff{Zone: zone}
+			out[zone] = &staff.Zone{Zone: zone}
 		}
 		out[zone].Open = open[i].Val()
 	}
@@ -39,7 +40,7 @@ func (q *Nodes) Staff(ctx context.Context) (map[string]*jobs.ZoneStaff, error) {
 }
 
 // Working is Staff without the number of open tasks.
-func (q *Nodes) Working(ctx context.Context) (map[string]*jobs.ZoneStaff, error) {
+func (q *Nodes) Working(ctx context.Context) (map[string]*staff.Zone, error) {
 	nodes, err := q.Nodes(ctx)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func (q *Nodes) Working(ctx context.Context) (map[string]*jobs.ZoneStaff, error)
 		at, _ := jobs.ParseMicros(text)
 		last[zone] = jobs.TimeOf(at)
 	}
-	return jobs.Staff(nodes, last), nil
+	return staff.Count(nodes, last), nil
 }
 
 // NoteStaff stores when a node was last at work on each zone, because a node that ends in an

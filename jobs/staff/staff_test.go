@@ -1,4 +1,4 @@
-package jobs_test
+package staff_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/staff"
 )
 
 func TestAZoneSaysThatNoNodeWorksOnIt(t *testing.T) {
@@ -35,8 +36,8 @@ func TestAZoneSaysThatNoNodeWorksOnIt(t *testing.T) {
 		"work without hosts":      {nil, last, 1, false, "since ", true},
 		"nothing of it was known": {[]jobs.Node{node("n1", "running", "a")}, nil, 1, true, "", false},
 	} {
-		z := jobs.ZoneStaff{Zone: "a"}
-		if known := jobs.Staff(c.nodes, c.last)["a"]; known != nil {
+		z := staff.Zone{Zone: "a"}
+		if known := staff.Count(c.nodes, c.last)["a"]; known != nil {
 			z = *known
 		}
 		z.Zone, z.Open = "a", c.open
@@ -56,11 +57,33 @@ func TestStaffKnowsTheNewestBeat(t *testing.T) {
 	t.Parallel()
 	then := jobs.Time{Time: time.Unix(1000, 0)}
 	now := jobs.Time{Time: time.Unix(2000, 0)}
-	got := jobs.Staff([]jobs.Node{{ID: "n1", State: "running", Zones: []string{"a", "b"}, Seen: now}},
+	got := staff.Count([]jobs.Node{{ID: "n1", State: "running", Zones: []string{"a", "b"}, Seen: now}},
 		map[string]jobs.Time{"a": then, "c": then})
 	for zone, want := range map[string]jobs.Time{"a": now, "b": now, "c": then} {
 		if got[zone].Last != want {
 			t.Errorf("zone %s: %s, want %s", zone, got[zone].Last, want)
 		}
+	}
+}
+
+// A zone whose nodes live and take nothing says which they are, and why.
+func TestAZoneSaysWhyItsNodesTakeNothing(t *testing.T) {
+	t.Parallel()
+	starved := &jobs.Governor{Starved: true, Why: []string{"no disk"}}
+	little := &jobs.Governor{Children: 1, Why: []string{"little memory"}}
+	z := staff.Count([]jobs.Node{
+		{ID: "n1", State: "running", Zones: []string{"a"},
+			Unusual: jobs.Unusual{Paused: &jobs.Pause{Note: "paused by alice: cables"}}},
+		{ID: "n2", State: "running", Zones: []string{"a"}, Unusual: jobs.Unusual{Governor: starved}},
+		{ID: "n3", State: "running", Zones: []string{"b"}, Unusual: jobs.Unusual{Governor: little}},
+	}, nil)
+	got := z["a"].Missing()
+	for _, part := range []string{"n1 is paused by alice: cables", "n2 takes nothing: no disk"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q lacks %q", got, part)
+		}
+	}
+	if z["b"].Missing() != "" || z["b"].Working != 1 {
+		t.Errorf("a node with fewer children works: %+v", z["b"])
 	}
 }

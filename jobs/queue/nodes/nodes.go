@@ -1,4 +1,8 @@
-package hub
+// Package nodes stores the nodes as they report themselves, the hints that wake them, and the
+// orders about them.
+//
+// Floor 4: may import the connection and all below it.
+package nodes
 
 import (
 	"context"
@@ -19,15 +23,18 @@ import (
 
 // Nodes stores the nodes, as they report themselves.
 type Nodes struct {
-	c *queue.Conn
+	c       *queue.Conn
+	ordered chan struct{} // see Ordered
 
 	mu    sync.Mutex    // guards the fields below
 	beats int           // until the index of nodes is due again
 	ahead time.Duration // of Redis's clock, by the last comparison
 }
 
-// NewNodes returns the nodes behind a connection.
-func NewNodes(c *queue.Conn) *Nodes { return &Nodes{c: c} }
+// New returns the nodes behind a connection.
+func New(c *queue.Conn) *Nodes {
+	return &Nodes{c: c, ordered: make(chan struct{}, 1)}
+}
 
 // beatTTL is the time for which a node counts as alive after a beat.
 const beatTTL = 15 * time.Second
@@ -60,6 +67,7 @@ func (q *Nodes) Beat(ctx context.Context, n jobs.Node) error {
 	if !due && !forgotten {
 		return nil
 	}
+	q.order()
 	err = q.c.Redis().ZAdd(ctx, keys.Hub("nodes", ""),
 		redis.Z{Score: float64(n.Seen.UnixMicro()), Member: n.ID}).Err()
 	q.indexed(err)
@@ -79,16 +87,12 @@ func (q *Nodes) skew(ctx context.Context, anew bool) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	ahead := middle(before).Sub(now)
+	ahead := queue.Middle(before).Sub(now)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.ahead = ahead
 	return ahead, nil
 }
-
-// middle returns the instant halfway between before and now: the best estimate of when an answer
-// was made.
-func middle(before time.Time) time.Time { return before.Add(time.Since(before) / 2) }
 
 // indexEvery is the number of beats between two writes of the index of nodes, because an idle node
 // must cost next to nothing.
@@ -119,10 +123,7 @@ func (q *Nodes) Gone(ctx context.Context, node string) error {
 	return q.c.Say("beat", err)
 }
 
-// NodeGone is the state of a node without a beat for 15 s.
-const NodeGone = jobs.NodeGone
-
-// Nodes returns the nodes by id. A node without a beat for 15 s is NodeGone, with the last minute
+// Nodes returns the nodes by id. A node without a beat for 15 s is gone, with the last minute
 // in which it was seen.
 func (q *Nodes) Nodes(ctx context.Context) ([]jobs.Node, error) {
 	ids, err := q.c.Redis().ZRangeWithScores(ctx, keys.Hub("nodes", ""), 0, -1).Result()
@@ -143,7 +144,7 @@ func (q *Nodes) Nodes(ctx context.Context) ([]jobs.Node, error) {
 	for i, z := range ids {
 		text, err := cmds[i].Bytes()
 		if err != nil || json.Unmarshal(text, &out[i]) != nil {
-			out[i] = jobs.Node{ID: fmt.Sprint(z.Member), State: NodeGone,
+			out[i] = jobs.Node{ID: fmt.Sprint(z.Member), State: jobs.NodeGone,
 				Seen: jobs.TimeOf(jobs.Micros(z.Score))}
 		}
 	}
@@ -163,11 +164,15 @@ func (q *Nodes) Wake(ctx context.Context, zones []string) (<-chan struct{}, func
 	if _, err := ps.Receive(ctx); err != nil {
 		return nil, nil, errors.Join(q.c.Say("subscribe", err), ps.Close())
 	}
+	q.order()
 	hints := make(chan struct{}, 1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for range ps.Channel(redis.WithChannelHealthCheckInterval(time.Minute)) {
+		for m := range ps.Channel(redis.WithChannelHealthCheckInterval(time.Minute)) {
+			if m.Payload == orderedHint {
+				q.order()
+			}
 			select {
 			case hints <- struct{}{}:
 			default:
