@@ -51,7 +51,3 @@ func (c clock) width() time.Duration { return time.Duration(c.hi-c.lo) * time.Mi
 
 // at returns the earliest possible TIME at the moment when the boot clock shows boot.
 func (c clock) at(boot time.Duration) jobs.Micros { return jobs.Micros(c.lo + boot.Microseconds()) }
-
-// Middle returns the instant halfway between before and now: the best estimate of when an answer
-// was made.
-func Middle(before time.Time) time.Time { return before.Add(time.Since(before) / 2) }

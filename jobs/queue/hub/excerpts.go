@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
-	"muster/jobs/queue"
 	"muster/jobs/queue/keys"
 	"muster/trust"
 	"muster/windows"
@@ -129,7 +128,7 @@ func (q *Timetable) Agreed(ctx context.Context) (jobs.Agreed, error) {
 	if err != nil {
 		return a, q.c.Say("windows", err)
 	}
-	a.Now, a.Skew = jobs.MicrosOf(now.Val()), queue.Middle(before).Sub(now.Val())
+	a.Now, a.Skew = jobs.MicrosOf(now.Val()), before.Add(time.Since(before)/2).Sub(now.Val())
 	a.Mark = markOf(mark.Val())
 	if text, is := mark.Val()[0].(string); is {
 		a.Version, err = strconv.ParseInt(text, 10, 64)

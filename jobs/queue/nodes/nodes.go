@@ -87,7 +87,8 @@ func (q *Nodes) skew(ctx context.Context, anew bool) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	ahead := queue.Middle(before).Sub(now)
+	// The best estimate of when the answer was made is halfway between question and answer.
+	ahead := before.Add(time.Since(before) / 2).Sub(now)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.ahead = ahead
