@@ -8,28 +8,27 @@ import (
 // flagsOf maps a location in a request of the API to the text in front of its mistake on the
 // command line: the flag that it came from, or nothing if the message names the place.
 var flagsOf = map[string]string{
-	"":             "",
-	"body":         "",
-	"body.id":      "--id: ",
-	"body.runbook": "", // the message names it
-	"body.only":    "", // likewise
-	"body.on":      "--on: ",
-	"body.args":    "--arg: ",
-	"body.files":   "--arg-file: ",
-	"body.at":      "--at: ",
-	"body.expire":  "--expire: ",
-	"body.expect":  "--expect: ",
-	"body.as":      "--as: ",
-	"body.reason":  "--reason: ",
-	"body.words":   "--reason: ",
-	"body.owner":   "--owner: ",
-	"body.life":    "--expires: ",
-	"body.scope":   "", // the message names the verb, the runbook or the selector
-	"query.on":     "selector: ",
-	"query.of":     "", // the message names what it wants
-	"path.task":    "",
-	"path.job":     "",
-
+	"":                  "",
+	"body":              "",
+	"body.id":           "--id: ",
+	"body.runbook":      "", // the message names it
+	"body.only":         "", // likewise
+	"body.on":           "--on: ",
+	"body.args":         "--arg: ",
+	"body.files":        "--arg-file: ",
+	"body.at":           "--at: ",
+	"body.expire":       "--expire: ",
+	"body.expect":       "--expect: ",
+	"body.as":           "--as: ",
+	"body.reason":       "--reason: ",
+	"body.words":        "--reason: ",
+	"body.owner":        "--owner: ",
+	"body.life":         "--expires: ",
+	"body.scope":        "", // the message names the verb, the runbook or the selector
+	"query.on":          "selector: ",
+	"query.of":          "", // the message names what it wants
+	"path.task":         "",
+	"path.job":          "",
 	"body.supersedes":   "--supersedes: ",
 	"body.signature":    "--key: ",
 	"body.outcomes":     "--outcome: ",
@@ -73,6 +72,8 @@ var flagsOf = map[string]string{
 	"path":          "",
 	"path.chain":    "",
 	"path.host":     "",
+	"path.node":     "",
+	"body.start":    "", // the message names it
 	"path.sum":      "",
 }
 

@@ -2,25 +2,12 @@ package server
 
 import (
 	"net"
-	"net/http"
 	"time"
 )
 
 // leaveTime is the time in which a server that stops still answers on open connections. A caller
 // that uses one is told to make a new one, which the next server takes.
 const leaveTime = 300 * time.Millisecond
-
-// leaving tells callers of a server that stops to make a new connection.
-func (s *Server) leaving(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-s.site.stopping:
-			w.Header().Set("Connection", "close")
-		default:
-		}
-		h.ServeHTTP(w, r)
-	})
-}
 
 // leave stops listening, and returns how many Serves have ended with it, each of which says so.
 // Where systemd keeps the sockets open for the next server, callers go over to it: new connections

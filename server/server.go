@@ -289,7 +289,7 @@ func (s *Server) announce(ctx context.Context, list []net.Listener) {
 
 func (s *Server) serve(ctx context.Context, list []net.Listener) error {
 	h := &http.Server{ConnContext: withPeer,
-		Handler: s.leaving(s.handler), ReadHeaderTimeout: headerTimeout,
+		Handler: web.Leaving(s.site.stopping, s.handler), ReadHeaderTimeout: headerTimeout,
 		ReadTimeout: web.AnswerTimeout, WriteTimeout: web.AnswerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: headerMax,
 		ErrorLog:       s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})}

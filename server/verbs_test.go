@@ -68,8 +68,6 @@ GET /v1/reviews
 *GET /v1/notify/messages
 *GET /v1/notify/messages/{message}
 GET /v1/notify/receivers`,
-	"plan": `*POST /v1/plan`,
-GET /v1/reviews`,
 	"plan": `*POST /v1/plan
 *GET /v1/plan/openings`,
 	"run": `*POST /v1/tasks

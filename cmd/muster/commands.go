@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"muster/cli/acl"
 	"muster/cli/approvals"
 	"muster/cli/audits"
 	"muster/cli/books"
@@ -29,7 +30,7 @@ func clientCommands() []*cobra.Command {
 		times.NewWindows(), ops.NewRestore(),
 		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
 		audits.NewAudit(), notices.New(), ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),
-		login.NewLogin(), login.NewLogout(), login.NewSession(), newInit(), newTrust(), newACL(),
+		login.NewLogin(), login.NewLogout(), login.NewSession(), newInit(), newTrust(), acl.New(),
 		newAdmin(), tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck(), doctor.New()}
 	for _, c := range work {
 		c.GroupID = "work"

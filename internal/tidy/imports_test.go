@@ -148,6 +148,7 @@ var floors = map[string]int{
 	"cli/reach":                  10,
 	"cli/enroll":                 11,
 	"cli/doctor":                 11,
+	"cli/acl":                    8,
 	"cli/hosts":                  12,
 	"cli/times":                  6,
 	"cli/books":                  7,

@@ -35,6 +35,7 @@ import (
 	"muster/history/outbox"
 	"muster/jobs"
 	"muster/jobs/queue/hub"
+	"muster/jobs/staff"
 	"muster/notify"
 	"muster/testkit/sqltest"
 )
@@ -443,7 +444,7 @@ func (s *stage) run() {
 	gone := []jobs.Node{{ID: "n1", State: jobs.NodeGone}, {ID: "n2", State: "running"}}
 	h := New(Needs{Outbox: s.box, Keeper: s.keep, Log: hclog.NewNullLogger(), Now: time.Now, Watch: Watch{
 		Nodes:     func(context.Context) ([]jobs.Node, error) { return gone, nil },
-		Staff:     func(context.Context) (map[string]*jobs.ZoneStaff, error) { return nil, nil },
+		Staff:     func(context.Context) (map[string]*staff.Zone, error) { return nil, nil },
 		Schedules: func(context.Context) ([]hub.Schedule, error) { return nil, nil },
 		Held:      func(context.Context, time.Time) ([]jobs.TaskID, error) { return nil, nil }}}, fixed{})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -8,6 +8,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/queue/hub"
+	"muster/jobs/staff"
 	"muster/notify"
 )
 
@@ -16,7 +17,7 @@ const watchEvery = 3 * time.Second
 // Watch looks at what no event tells of. Each look says how things are; only a change is told.
 type Watch struct {
 	Nodes     func(context.Context) ([]jobs.Node, error)
-	Staff     func(context.Context) (map[string]*jobs.ZoneStaff, error)
+	Staff     func(context.Context) (map[string]*staff.Zone, error)
 	Schedules func(context.Context) ([]hub.Schedule, error)
 	Held      func(context.Context, time.Time) ([]jobs.TaskID, error)
 	Task      func(context.Context, jobs.TaskID) (jobs.TaskInfo, error)
@@ -36,11 +37,11 @@ func (w *Watch) look(ctx context.Context, now time.Time) (list []notify.Signal,
 		list = append(list, w.level(next, notify.Signal{What: notify.NodeGone, Object: n.ID,
 			Over: n.State != jobs.NodeGone, Note: goneNote(n)}, now)...)
 	}
-	staff, err := w.Staff(ctx)
+	zones, err := w.Staff(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	for zone, z := range staff {
+	for zone, z := range zones {
 		missing := z.Missing()
 		list = append(list, w.level(next, notify.Signal{What: notify.ZoneUnserved, Zone: zone,
 			Over: missing == "" || z.Open == 0, Note: missing}, now)...)

@@ -1,4 +1,4 @@
-package main
+package acl
 
 import (
 	"errors"
@@ -13,15 +13,16 @@ import (
 	"muster/jobs/queue/keys"
 )
 
-// aclFlags are the flags of muster acl.
-type aclFlags struct {
+// flags are the flags of muster acl.
+type flags struct {
 	zones        []string
 	user, output string
 	orders       bool
 }
 
-func newACL() *cobra.Command {
-	var f aclFlags
+// New returns muster acl.
+func New() *cobra.Command {
+	var f flags
 	c := &cobra.Command{
 		Use:   "acl",
 		Short: "Print the users that Redis should have, for the zones of this house",
@@ -57,7 +58,7 @@ Exit codes: 0 it is printed, 2 wrong use.`,
 	return c
 }
 
-func (f aclFlags) print(c *cobra.Command) error {
+func (f flags) print(c *cobra.Command) error {
 	users, err := keys.Users(f.zones, f.user)
 	if err = errors.Join(cli.CheckOutput(f.output), f.checkUser(), err); err != nil {
 		return cli.Exit(cli.ExitUsage, err)
@@ -79,7 +80,7 @@ func (f aclFlags) print(c *cobra.Command) error {
 }
 
 // checkUser refuses names that would overwrite the permissions of another user.
-func (f aclFlags) checkUser() error {
+func (f flags) checkUser() error {
 	switch {
 	case f.user == "":
 		return nil
