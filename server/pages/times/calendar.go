@@ -193,7 +193,8 @@ func export(p *frame.Frame, w http.ResponseWriter, r *http.Request) {
 	ask.Set("from", at.first.Format(time.RFC3339))
 	ask.Set("until", at.first.AddDate(0, 0, 90).Format(time.RFC3339))
 	var c api.Calendar
-	if err := h.Get("/v1/calendar", ask, &c); err == nil && c.More {
+	err = h.Get("/v1/calendar", ask, &c)
+	if err == nil && c.More {
 		err = frame.Refusal(http.StatusUnprocessableEntity,
 			"these are too many openings for one file: choose a customer")
 	}
