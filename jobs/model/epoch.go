@@ -108,8 +108,7 @@ func (c *call) open(h Hello) {
 	})
 }
 
-// late reports whether a child that has called in this epoch made a later call since. It may have
-// given back meanwhile what was given to it in this epoch, in which nothing is forgotten.
+// late reports whether a child made a later call in this epoch: it may have given a job back.
 func (h Hello) late(c *call) bool {
 	i := strings.LastIndexByte(h.Who, '/')
 	if i < 0 || h.Sent == 0 || c.Children[h.Who] != c.flags.Epoch {
@@ -127,15 +126,16 @@ func (c *call) reassert(h Hello, in InHand, late bool) {
 	forgot := h.Knew != c.flags.Epoch && j.State != jobs.Ended && j.Token < in.Token &&
 		!(late && jobs.Micros(in.Token) > c.flags.Epoch)
 	runs := j.Token == in.Token && j.State == jobs.Running
-	keep := forgot || (runs && lock == (Lock{}))
-	if t == nil { // the task was forgotten, but a worker acts on the host
+	short := !late && h.Knew != c.flags.Epoch && lock.holds(in.Job, in.Token) &&
+		c.left(in.Job.Host()) < in.Left
+	keep := forgot || (runs && (lock == (Lock{}) || short)) // short: a step was forgotten
+	if t == nil {                                           // the task was forgotten, but a worker acts on the host
 		keep = forgot && lock.Token < in.Token
 	}
-	if !keep {
-		return
+	if keep {
+		c.lock(writing, Lock{Token: in.Token, Job: in.Job}, max(in.Left, time.Microsecond))
 	}
-	c.lock(writing, Lock{Token: in.Token, Job: in.Job}, max(in.Left, time.Microsecond))
-	if !forgot {
+	if !keep || !forgot {
 		return
 	}
 	c.flags.Token = max(c.flags.Token, jobs.Micros(in.Token))
@@ -149,8 +149,7 @@ func (c *call) reassert(h Hello, in InHand, late bool) {
 	c.write(func() { c.Held.remove(t.id, in.Job) })
 	c.change(in.Job, func(kept *Job) {
 		kept.State, kept.Token, kept.Node = jobs.Running, in.Token, h.Who
-		kept.Due = cmp.Or(j.Due, t.Due)
-		kept.Counts.Attempt = j.Counts.Attempt + 1
+		kept.Due, kept.Counts.Attempt = cmp.Or(j.Due, t.Due), j.Counts.Attempt+1
 		if j.State != jobs.Running {
 			kept.Was = was(j, false)
 		}

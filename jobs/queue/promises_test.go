@@ -142,6 +142,41 @@ func TestAFirstReportIsNeverLate(t *testing.T) {
 	})
 }
 
+// A failover forgets that a step made the lock of its host longer. The child says how long it has the
+// host, and until then nobody else gets it.
+func TestALockLastsAsLongAsItsChildSays(t *testing.T) {
+	twins(t, func(t *testing.T, w *twin) {
+		calm(t, w, "fw0")
+		g := one(t, w.take(t, "1", 1))
+		w.copy(t, "muster:{default}:", "kept:")
+		kept := w.zone.Clone()
+		w.now = w.now.Add(50 * time.Second)
+		if v := w.checkpoint(t, jobs.Checkpoint{Job: g.Job, Token: g.Token, Step: 1}); v != jobs.Go {
+			t.Fatalf("the step: %s", v)
+		}
+		w.copy(t, "kept:", "muster:{default}:") // the failover
+		w.zone = kept
+		h := model.Hello{Run: "run1", Who: "n1/1", Longest: time.Minute, Knew: kept.Flags.Epoch,
+			Jobs: []model.InHand{{Job: g.Job, Token: g.Token, Left: time.Minute}}}
+		now := w.now
+		w.epoch(t, h)
+		if until := w.zone.Locks["fw0"].Until; until != now.Add(time.Minute) {
+			t.Errorf("its host is locked until %s, want %s", until, now.Add(time.Minute))
+		}
+		w.now = w.now.Add(30 * time.Second)
+		h.Jobs[0].Left = 10 * time.Second // a copy of an older report, or one of a clock that is wrong
+		w.epoch(t, h)
+		if until := w.zone.Locks["fw0"].Until; until != now.Add(time.Minute) {
+			t.Errorf("afterwards it is locked until %s, want %s", until, now.Add(time.Minute))
+		}
+		w.control(t, model.Turn{Verb: "thaw", Note: "x"})
+		w.submit(t, "fw0")
+		if r := w.take(t, "2", 1); len(r.Jobs) > 0 {
+			t.Errorf("handed out %v, while n1/1 has its host", r.Jobs)
+		}
+	})
+}
+
 // The next token is above all tokens that children report, whatever the order of their reports.
 func TestTokensGrowAfterARestart(t *testing.T) {
 	twins(t, func(t *testing.T, w *twin) {

@@ -116,12 +116,16 @@ for i = 8, #ARGV, 3 do
   -- A caller that knows this epoch lost nothing in it: a job that is missing has ended.
   local forgot = knew ~= m.zone.epoch and j.state ~= 'ended' and m.num(j.token) < m.num(token)
     and not (delayed and m.num(token) > m.num(m.zone.epoch))
+  -- Redis may have forgotten that the child's last step made its lock longer.
+  local short = j.token == token and lock == token .. ' ' .. id and knew ~= m.zone.epoch
+    and not delayed and (m.untils[m.hostOf(id)] or 0) < m.raw + left
   if not t and forgot and (not lock or m.num(string.match(lock, '^%d+')) < m.num(token)) then
     -- Redis forgot its whole task, but a worker is at work on the host.
     m.lock(id, token, m.raw + math.max(left, 1))
     used(token)
   end
-  if t and (forgot or (j.token == token and j.state == 'running')) and (not lock or forgot) then
+  if t and (forgot or (j.token == token and j.state == 'running'))
+    and (not lock or forgot or short) then
     m.lock(id, token, m.raw + math.max(left, 1))
     if forgot then
       m.w('ZADD', m.kAgain, m.us(m.now + left + m.lockDelay(t.timeout)), id)
