@@ -128,8 +128,8 @@ func (c *call) reassert(h Hello, in InHand, late bool) {
 	runs := j.Token == in.Token && j.State == jobs.Running
 	short := !late && h.Knew != c.flags.Epoch && lock.holds(in.Job, in.Token) &&
 		c.left(in.Job.Host()) < in.Left
-	keep := forgot || (runs && (lock == (Lock{}) || short)) // short: a step was forgotten
-	if t == nil {                                           // the task was forgotten, but a worker acts on the host
+	keep := forgot || (runs && (lock == (Lock{}) || short))
+	if t == nil { // the task was forgotten, but a worker acts on the host
 		keep = forgot && lock.Token < in.Token
 	}
 	if keep {

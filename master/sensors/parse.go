@@ -113,19 +113,23 @@ func parseFiles(text string) (free, total float64, err error) {
 	return max(0, total-used), total, err
 }
 
-// parseInactive reads the bytes that memory.stat counts as files that nobody has used for a while,
-// also of groups below; 0: it does not say.
-func parseInactive(text string) float64 {
-	found := 0.0
+// parseReclaimable reads the bytes that memory.stat counts as files, and as memory of the kernel
+// that it can give up, also of groups below; 0: it does not say.
+func parseReclaimable(text string) float64 {
+	found := map[string]float64{}
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
-		if len(words) == 2 && (words[0] == "inactive_file" || words[0] == "total_inactive_file") {
+		if len(words) != 2 {
+			continue
+		}
+		switch name := strings.TrimPrefix(words[0], "total_"); name {
+		case "inactive_file", "active_file", "slab_reclaimable":
 			if n, err := parseNumber(words[1]); err == nil {
-				found = max(found, n)
+				found[name] = max(found[name], n)
 			}
 		}
 	}
-	return found
+	return found["inactive_file"] + found["active_file"] + found["slab_reclaimable"]
 }
 
 // A mount is where the control groups of some controllers are.

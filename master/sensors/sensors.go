@@ -218,5 +218,5 @@ func (m Machine) cached(dir string) float64 {
 	if err != nil {
 		return 0
 	}
-	return parseInactive(text)
+	return parseReclaimable(text)
 }

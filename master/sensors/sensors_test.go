@@ -132,7 +132,7 @@ func FuzzParsers(f *testing.F) {
 		sound(t, err, free, total)
 		free, total, err = parseFiles(text)
 		sound(t, err, free, total)
-		sound(t, nil, parseInactive(text))
+		sound(t, nil, parseReclaimable(text))
 		for _, with := range []string{mountsOne, mountsTwo, text} {
 			for _, p := range parseGroups(text, parseMounts(with)) {
 				if p.dir != p.root && !strings.HasPrefix(p.dir, strings.TrimSuffix(p.root, "/")+"/") {

@@ -59,7 +59,12 @@ func keep(dir, path, text string) error {
 	if err := proc.OwnDir(dir); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".next", []byte(text), 0o600); err != nil {
+	f, err := os.OpenFile(path+".next", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(path+".next", path)

@@ -135,6 +135,9 @@ func (s *Steward) take(c Config) {
 func (s *Steward) First(ctx context.Context) master.Allowance {
 	kept, err := readOrder(s.node.Dir, s.node.Name)
 	s.say("order", err)
+	if err != nil { // it may have been a pause, and any later order ends this one
+		kept = &trust.NodeOrder{Node: s.node.Name, Paused: true, Note: err.Error()}
+	}
 	s.order = kept
 	s.learn(ctx)
 	s.measure()

@@ -98,7 +98,7 @@ func (s Routes) commitIfMet(ctx context.Context, h *held, rules *trust.Rules) (a
 	error) {
 	by := rules.At(s.Now())
 	out := api.Endorsed{Task: h.info.Task, Hash: trust.HashOf(h.order.Bytes)}
-	back, err := takenBack(ctx, s.Entries, h.info.Task)
+	back, err := takenBack(ctx, s.Entries, s.Audit, h.info.Task)
 	if err != nil {
 		return out, err
 	}

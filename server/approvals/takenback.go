@@ -10,6 +10,7 @@ import (
 	"muster/audit"
 	"muster/history/ledger"
 	"muster/jobs"
+	"muster/server/scribe"
 	"muster/server/web"
 )
 
@@ -21,9 +22,14 @@ const entriesMax = 500
 
 // takenBack returns the people whose last word about a task in the audit log takes their signature
 // back. It returns an answer that refuses the task if somebody has refused it.
-func takenBack(ctx context.Context, l *ledger.Ledger, id jobs.TaskID) (names []string, err error) {
+func takenBack(ctx context.Context, l *ledger.Ledger, by *scribe.Scribe, id jobs.TaskID) (
+	names []string, err error) {
 	if l == nil {
 		return nil, nil
+	}
+	if st := by.State(); st.Away != "" { // the last words may be in the spool
+		return nil, web.Away("the audit log is in its spool, so nobody knows which signatures were " +
+			"taken back; your signature is kept: approve it again later")
 	}
 	list, err := l.Page(ctx, ledger.Filter{Verb: "approval.*", Object: "task/" + string(id),
 		EntriesMax: entriesMax})
@@ -41,21 +47,22 @@ func takenBack(ctx context.Context, l *ledger.Ledger, id jobs.TaskID) (names []s
 func lastWords(id jobs.TaskID, list []ledger.Row) (names []string, err error) {
 	spoke := map[string]bool{}
 	for _, r := range list {
-		who := r.Record.Person
-		if who == nil || who.Name == "" {
-			continue // the name was erased, and whoever signs has one
+		name := ""
+		if r.Record.Person != nil {
+			name = r.Record.Person.Name
 		}
-		failed := r.Ended != nil && r.Ended.Result != audit.Done
+		// A refusal that failed half way has still been given. A signature that was not taken is none.
 		switch {
-		case r.Verb == "approval.refuse" && !failed:
-			return nil, huma.Error409Conflict(fmt.Sprintf("task %s was refused by %s at %s, says the "+
-				"audit log, and somebody has brought it back in Redis: submit it anew", id, who.Name,
+		case r.Verb == "approval.refuse":
+			return nil, huma.Error409Conflict(fmt.Sprintf("task %s was refused at %s, says the audit "+
+				"log, and somebody has brought it back in Redis: submit it anew", id,
 				r.At.UTC().Format(time.RFC3339)))
-		case spoke[who.Name]:
+		case name == "" || spoke[name]: // erased, and whoever signs has one
 		case r.Verb == "approval.withdraw":
-			names = append(names, who.Name)
+			names, spoke[name] = append(names, name), true
+		case r.Ended == nil || r.Ended.Result == audit.Done:
+			spoke[name] = true
 		}
-		spoke[who.Name] = true
 	}
 	return names, nil
 }

@@ -81,13 +81,12 @@ func (s Routes) turn(ctx context.Context, in *orderInput, pause bool) (*orderOut
 		}
 		if was != nil {
 			number = max(number, was.Number+1)
-			out.Body.Already = was.Paused == pause && pause
-			if out.Body.Already { // its person and reason stay
+			if out.Body.Already = was.Paused == pause && pause; out.Body.Already {
+				// Its person and reason stay. The number grows: the node may know a later order.
 				out.Body.Note = was.Note
-				return "", nil
 			}
 		}
-		return trust.NodeOrder{Node: in.Node, Number: number, Paused: pause, Note: g.Note(),
+		return trust.NodeOrder{Node: in.Node, Number: number, Paused: pause, Note: out.Body.Note,
 			At: time.UnixMicro(now)}.Sign(keys)
 	})
 	if err != nil {

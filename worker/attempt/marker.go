@@ -217,15 +217,15 @@ func (g *groupMarks) dial(ctx context.Context, h fleet.Host) (Conn, error) {
 	if h.Name == g.at.grant.Host.Name {
 		return g.at.secrets.dial(ctx, g.at.env.Dial, h)
 	}
-	var its secrets
+	in, its, err := true, secrets{}, error(nil) // without rules the node believes Redis
 	if g.at.env.Trust != nil {
-		in, err := g.at.env.Trust.Kin(ctx, g.at.zone, g.at.grant.Job, h)
-		if err == nil && in {
-			its, err = entry{g.at}.passwordOf(ctx, h)
-		}
-		if err != nil {
-			return nil, err
-		}
+		in, err = g.at.env.Trust.Kin(ctx, g.at.zone, g.at.grant.Job, h)
+	}
+	if err == nil && in {
+		its, err = entry{g.at}.passwordOf(ctx, h)
+	}
+	if err != nil {
+		return nil, err
 	}
 	conn, err := its.dial(ctx, g.at.env.Dial, h)
 	if err != nil || len(its.veil) == 0 {

@@ -53,7 +53,7 @@ func TestKinIsReachedAsItWasSigned(t *testing.T) {
 		t.Errorf("Redis away: %v, want no doubt", err)
 	}
 	w.rules = nil
-	if in, err := w.Kin(t.Context(), "default", id, hostOf(10)); in || err != nil {
+	if in, err := w.Kin(t.Context(), "default", id, hostOf(10)); !in || err != nil {
 		t.Errorf("no rules: %v, %v", in, err)
 	}
 }

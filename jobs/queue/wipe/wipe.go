@@ -194,7 +194,7 @@ func (d Data) Delete(ctx context.Context) (n int, err error) {
 func (d Data) each(ctx context.Context,
 	f func(ctx context.Context, c *redis.Client, list []string) error) error {
 	one := func(ctx context.Context, c *redis.Client) error {
-		return scan(ctx, c, keys.Prefix+"*", func(list []string) error { return f(ctx, c, list) })
+		return scan(ctx, c, keys.Prefix+"{*", func(list []string) error { return f(ctx, c, list) })
 	}
 	if cluster, is := d.c.Redis().(*redis.ClusterClient); is {
 		return cluster.ForEachMaster(ctx, one)
