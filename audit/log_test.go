@@ -101,7 +101,13 @@ func (b *book) add(t testing.TB, d Draft) Record {
 
 func (b *book) root(t testing.TB) Hash {
 	t.Helper()
-	h, err := Root(int64(len(b.records)), b.read)
+	return b.rootOf(t, len(b.records))
+}
+
+// rootOf returns the root of the first entries.
+func (b *book) rootOf(t testing.TB, size int) Hash {
+	t.Helper()
+	h, err := Root(int64(size), b.read)
 	if err != nil {
 		t.Fatal(err)
 	}
