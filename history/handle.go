@@ -46,5 +46,5 @@ func (h Handle) SQLite() bool { return h.s.at.file != "" }
 
 // Also names what is done in each transaction that stores a part of the past: both happen, or
 // neither. A batch without a position fills in a gap: some of its ends may be stored already, and
-// the others are stored afterwards. Also is called before the store is used.
-func (h Handle) Also(f func(context.Context, *sql.Tx, Batch) error) { h.s.also = f }
+// the others are stored afterwards. It counts from the next transaction on.
+func (h Handle) Also(f func(context.Context, *sql.Tx, Batch) error) { h.s.also.Store(&f) }

@@ -86,7 +86,7 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) ([]
 		}
 	}
 	b.Ended = taken
-	if err := s.also(ctx, tx, b); err != nil {
+	if err := (*s.also.Load())(ctx, tx, b); err != nil {
 		return nil, err
 	}
 	for _, one := range []struct {
@@ -114,7 +114,7 @@ func (s *Store) put(ctx context.Context, tx *sql.Tx, b Batch, now time.Time) ([]
 func (s *Store) Reconcile(ctx context.Context, t jobs.TaskInfo, ended []api.PastJob,
 	said map[jobs.ID]jobs.Output) error {
 	return s.tx(ctx, "store a task", func(tx *sql.Tx) error {
-		err := s.also(ctx, tx, Batch{Tasks: []jobs.TaskInfo{t}, Ended: ended})
+		err := (*s.also.Load())(ctx, tx, Batch{Tasks: []jobs.TaskInfo{t}, Ended: ended})
 		if err != nil {
 			return err
 		}

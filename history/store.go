@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,7 +30,7 @@ type Store struct {
 	read  *sql.DB
 
 	schema fs.FS // the changes of the tables, in order
-	also   func(context.Context, *sql.Tx, Batch) error
+	also   atomic.Pointer[func(context.Context, *sql.Tx, Batch) error]
 
 	// life ends when the store is closed, and ends the work that continues without a caller.
 	life context.Context
@@ -63,8 +64,8 @@ func Open(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, at: at, schema: schema,
-		also: func(context.Context, *sql.Tx, Batch) error { return nil }}
+	s := &Store{cfg: cfg, at: at, schema: schema}
+	HandleOf(s).Also(func(context.Context, *sql.Tx, Batch) error { return nil })
 	s.life, s.end = context.WithCancel(context.Background())
 	if at.file != "" {
 		err = s.openSQLite()
