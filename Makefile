@@ -31,7 +31,7 @@ demo: build ## run a big and a small task on a pretended fleet (ARGS='--help' fo
 	bin/muster demo $(ARGS)
 
 # The cache of go test does not know which programs are installed: hence -count=1. Most
-# tests wait for servers and hosts: four of a package at a time, on any machine.
+# tests wait for servers and hosts: four of a package at a time, on any machine (cmd/muster: eight).
 test: bin/testsum ## run all tests, also on a real Redis, sshd, nft, named, nodeset, Ansible …
 	@tools/install.sh $(servers)
 	@cd tools && ../bin/testsum -name tools $(if $(TALLY),-tally $(TALLY)) -- ./...

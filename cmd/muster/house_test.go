@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +32,22 @@ func TestMain(m *testing.M) {
 		os.Exit(run())
 	}
 	queue.Quiet()
+	twiceAsManyAtATime()
 	os.Exit(m.Run())
+}
+
+// twiceAsManyAtATime doubles -parallel: the tests of this package mostly wait, for hosts that boot,
+// rules that take themselves back, houses that fall silent. A test of a minute takes two seconds of
+// a processor.
+func twiceAsManyAtATime() {
+	flag.Parse()
+	n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
+	if err == nil {
+		err = flag.Set("test.parallel", strconv.Itoa(2*n))
+	}
+	if err != nil {
+		panic(err)
+	}
 }
 
 // The versions of the test binary, and of the binary that replaces it in the test of the upgrade:
