@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"muster/jobs"
+	"muster/server/door"
 	"muster/server/idp"
 	"muster/server/sessions"
 )
@@ -191,10 +191,5 @@ func checkAddress(address string) error {
 // for localhost, which the server checks again after it is resolved.
 func beyond(address string) bool {
 	host, _, _ := net.SplitHostPort(address)
-	return host != "localhost" && !isLoopback(host)
-}
-
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
+	return host != "localhost" && !door.IsLoopback(host)
 }

@@ -8,5 +8,5 @@
 // and reaches no host. Over a unix socket the kernel names the caller; on a port each
 // caller needs a token or a certificate, and beyond loopback TLS.
 //
-// Floor 8: may import jobs, fleet, scripts and the doors below it.
+// Floor 9: may import jobs, fleet, scripts and the doors below it.
 package server

@@ -22,6 +22,7 @@ import (
 	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/chains"
+	"muster/server/door"
 	"muster/server/foresight"
 	"muster/server/idp"
 	"muster/server/nodes"
@@ -70,9 +71,9 @@ func (s *Server) routes() (http.Handler, error) {
 		// A client that does not read it has gone.
 		_, _ = w.Write(document)
 	})
-	door := newKeptOut(s.log, s.meters, s.audit.Scribe)
+	refusals := door.NewRefusals(s.log, s.meters, s.audit.Scribe)
 	login := sessions.Pages{Book: s.site.sessions, Audit: s.audit.Scribe, Log: s.log,
-		MayAnything: s.site.rights.Anything, Refused: door.refused}
+		MayAnything: s.site.rights.Anything, Refused: refusals.Refused}
 	if !s.cfg.NoPages {
 		login.Home = "/"
 	}
@@ -80,7 +81,7 @@ func (s *Server) routes() (http.Handler, error) {
 		login.Provider, err = idp.New(s.cfg.OIDC, strings.TrimRight(s.cfg.URL, "/"), s.clock)
 	}
 	login.Routes(mux)
-	return s.around(mux, door), err
+	return s.around(mux, refusals), err
 }
 
 // gate returns the middleware that holds requests against the policy.
@@ -233,9 +234,10 @@ func (s *Server) watch() auditlog.Watch { return auditlog.Watch{Log: s.audit, No
 
 // around returns the handler of every request. It counts and guards the request, and answers one
 // without a route.
-func (s *Server) around(mux *http.ServeMux, out *keptOut) http.Handler {
-	door := guard{s.site.tokens, s.site.sessions, out, s.cfg.Claims}
-	shown := pages.New(frame.Needs{API: mux, Identify: door.identify, Stopping: s.site.stopping})
+func (s *Server) around(mux *http.ServeMux, out *door.Refusals) http.Handler {
+	guard := door.Guard{Tokens: s.site.tokens, Sessions: s.site.sessions, Door: out,
+		Claims: s.cfg.Claims}
+	shown := pages.New(frame.Needs{API: mux, Identify: guard.Identify, Stopping: s.site.stopping})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &web.Exchange{ResponseWriter: w}
 		begun := time.Now()
@@ -251,10 +253,10 @@ func (s *Server) around(mux *http.ServeMux, out *keptOut) http.Handler {
 			}
 		}()
 		if !s.cfg.NoPages && shown.Has(r) {
-			shown.Through(x, r, door.let)
+			shown.Through(x, r, guard.Let)
 			return
 		}
-		door.let(x, r, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		guard.Let(x, r, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, pattern := mux.Handler(r); pattern == "" {
 				web.NoRoute(mux, w, r)
 				return

@@ -25,6 +25,7 @@ import (
 	"muster/scripts"
 	"muster/server/auditlog"
 	"muster/server/calendar"
+	"muster/server/door"
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/metrics"
@@ -152,7 +153,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log,
 		chronicle: chronicle{history: d.History, audit: d.Audit},
-		meters:    metrics.New(cfg.Version, deniedReasons...), now: time.Now,
+		meters:    metrics.New(cfg.Version, door.Reasons...), now: time.Now,
 		chance: func() uint16 { return uint16(rand.Uint32()) },
 		site: site{ready: make(chan struct{}), stopping: make(chan struct{}), trust: d.Trust,
 			handed: d.Handed}}
@@ -190,7 +191,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 
 func (s *Server) newRights(policy func() (*access.Policy, error)) (*rights.Keeper, error) {
 	if policy == nil {
-		own := access.Default(socket.Own(plainName))
+		own := access.Default(socket.Own(door.PlainName))
 		policy = func() (*access.Policy, error) { return own, nil }
 	}
 	return rights.NewKeeper(rights.Needs{Policy: policy, Inventory: s.stock.Hosts, Log: s.log,
@@ -288,7 +289,7 @@ func (s *Server) announce(ctx context.Context, list []net.Listener) {
 }
 
 func (s *Server) serve(ctx context.Context, list []net.Listener) error {
-	h := &http.Server{ConnContext: withPeer,
+	h := &http.Server{ConnContext: door.WithPeer,
 		Handler: web.Leaving(s.site.stopping, s.handler), ReadHeaderTimeout: headerTimeout,
 		ReadTimeout: web.AnswerTimeout, WriteTimeout: web.AnswerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: headerMax,

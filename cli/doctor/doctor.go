@@ -1,7 +1,7 @@
 // Package doctor has the command doctor, which looks at all things that an installation needs, and
 // says what is wrong and what to do.
 //
-// Floor 11: may import cli/reach, internal/settings, and what is below.
+// Floor 12: may import cli/reach, internal/settings, and what is below.
 package doctor
 
 import (

@@ -1,5 +1,5 @@
 // Package enroll has the command hosts enroll: it collects the host keys of hosts, shows them to a
 // person who vouches for them, and writes them into a known_hosts file.
 //
-// Floor 11: may import cli/reach and what is below.
+// Floor 12: may import cli/reach and what is below.
 package enroll

@@ -4,7 +4,7 @@
 // children, so that versions cannot differ on a node. Each subcommand has a file of its own; this
 // is the only package that imports all others.
 //
-// Floor 13: may import everything but the packages for tests.
+// Floor 14: may import everything but the packages for tests.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Package fit asks the Redis of a configuration whether a server could start with it, and names the
 // commands that would make it fit. It sets nothing there.
 //
-// Floor 10: may import the packages that set up a server, such as jobs/queue and internal/settings.
+// Floor 11: may import the packages that set up a server, such as jobs/queue and internal/settings.
 package fit
 
 import (

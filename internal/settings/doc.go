@@ -5,5 +5,5 @@
 // everything below gets its Config as a value. Every mistake is reported at once,
 // with the place where it stands.
 //
-// Floor 9: may import everything below cmd.
+// Floor 10: may import everything below cmd.
 package settings

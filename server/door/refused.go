@@ -1,4 +1,4 @@
-package server
+package door
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ import (
 	"muster/server/web"
 )
 
-// keptOut counts and logs who was refused at the door.
-type keptOut struct {
+// Refusals counts and logs who was refused at the door.
+type Refusals struct {
 	log    hclog.Logger
 	meters *metrics.Meters
 	audit  *scribe.Scribe // nil: none
@@ -31,26 +31,27 @@ type keptOut struct {
 // deniedLines bounds what a minute puts into the log: who is refused decides how often.
 const deniedLines = 10
 
-// deniedReasons are all reasons of a denial.
-var deniedReasons = slices.Concat([]string{"no_token", "malformed", "proxy", foreignPage,
+// Reasons are all reasons of a denial.
+var Reasons = slices.Concat([]string{"no_token", "malformed", "proxy", foreignPage,
 	"unknown_user", "no_group", "expired_certificate", "nameless_certificate"}, tokens.Reasons,
 	sessions.Reasons)
 
-func newKeptOut(log hclog.Logger, m *metrics.Meters, a *scribe.Scribe) *keptOut {
-	return &keptOut{log: log, meters: m, audit: a, now: time.Now}
+// NewRefusals returns a count of refusals. a may be nil: there is no audit log.
+func NewRefusals(log hclog.Logger, m *metrics.Meters, a *scribe.Scribe) *Refusals {
+	return &Refusals{log: log, meters: m, audit: a, now: time.Now}
 }
 
 // out notes that a request was refused, if that was about who calls.
-func (k *keptOut) out(r *http.Request, err error) {
+func (k *Refusals) out(r *http.Request, err error) {
 	var d *denial
 	if !errors.As(err, &d) {
 		return // such as Redis that is away
 	}
-	k.refused(r, d.reason)
+	k.Refused(r, d.reason)
 }
 
-// refused notes that a request was refused for a reason.
-func (k *keptOut) refused(r *http.Request, reason string) {
+// Refused notes that a request was refused for a reason.
+func (k *Refusals) Refused(r *http.Request, reason string) {
 	k.meters.Refused(reason)
 	k.audit.RefusedLogin(reason, from(r))
 	n := k.line()
@@ -66,7 +67,7 @@ func (k *keptOut) refused(r *http.Request, reason string) {
 }
 
 // line is the number of a line in its minute.
-func (k *keptOut) line() int {
+func (k *Refusals) line() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now := k.now(); now.Sub(k.since) >= time.Minute {

@@ -1,4 +1,4 @@
-package server
+package door
 
 import (
 	"context"
@@ -26,30 +26,30 @@ const (
 	foreignPage = "foreign_page"
 )
 
-// A tokenFinder finds the record of a token. Its error is a *tokens.Refusal if the token proves
+// A Finder finds the record of a token. Its error is a *tokens.Refusal if the token proves
 // nobody.
-type tokenFinder interface {
+type Finder interface {
 	Find(ctx context.Context, token string) (tokens.Record, error)
 	ScopeOf(r tokens.Record) (*access.Scope, error)
 }
 
-// guard identifies the caller of a request, and keeps strangers out.
-type guard struct {
-	tokens   tokenFinder
-	sessions *sessions.Book
-	door     *keptOut
-	claims   bool // whoever is on the unix socket may say another name
+// Guard identifies the caller of a request, and keeps strangers out.
+type Guard struct {
+	Tokens   Finder
+	Sessions *sessions.Book
+	Door     *Refusals
+	Claims   bool // whoever is on the unix socket may say another name
 }
 
-// let lets nobody in who has to be kept out, before anything of the request
+// Let lets nobody in who has to be kept out, before anything of the request
 // is decoded.
-func (s guard) let(x *web.Exchange, r *http.Request, next http.Handler) {
+func (s Guard) Let(x *web.Exchange, r *http.Request, next http.Handler) {
 	h := x.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	who, err := s.identify(r)
+	who, err := s.Identify(r)
 	reason := reasonOf(err)
 	switch {
 	case err == nil:
@@ -60,16 +60,16 @@ func (s guard) let(x *web.Exchange, r *http.Request, next http.Handler) {
 		http.Redirect(x, r, sessions.LoginURL(r), http.StatusSeeOther)
 		return
 	default:
-		s.door.out(r, err)
+		s.Door.out(r, err)
 		web.WriteProblem(x, err)
 		return
 	}
-	x.Again = func() (web.Caller, error) { return s.identify(r) }
+	x.Again = func() (web.Caller, error) { return s.Identify(r) }
 	next.ServeHTTP(x, r)
 }
 
-// identify tells who sends a request, or why it is refused.
-func (s guard) identify(r *http.Request) (web.Caller, error) {
+// Identify tells who sends a request, or why it is refused.
+func (s Guard) Identify(r *http.Request) (web.Caller, error) {
 	if err := checkOrigin(r); err != nil {
 		return web.Caller{}, err
 	}
@@ -82,7 +82,7 @@ func (s guard) identify(r *http.Request) (web.Caller, error) {
 	case strings.HasPrefix(secret, sessions.Prefix):
 		return s.session(r, sessions.Program, secret)
 	case sent:
-		t, err := s.tokens.Find(r.Context(), secret)
+		t, err := s.Tokens.Find(r.Context(), secret)
 		var no *tokens.Refusal
 		if errors.As(err, &no) {
 			return web.Caller{}, unauthorized(no.Reason, no.Error())
@@ -90,7 +90,7 @@ func (s guard) identify(r *http.Request) (web.Caller, error) {
 		if err != nil {
 			return web.Caller{}, web.Problem(err)
 		}
-		scope, err := s.tokens.ScopeOf(t)
+		scope, err := s.Tokens.ScopeOf(t)
 		return web.Caller{Name: t.Owner, Groups: groupsOf(t.Owner), Token: t.ID,
 			Until: t.Expires.Time, Scope: scope}, web.Problem(err)
 	case socket:
@@ -99,7 +99,7 @@ func (s guard) identify(r *http.Request) (web.Caller, error) {
 		if err := checkHost(r); err != nil {
 			return web.Caller{}, err
 		}
-		return localCaller(r, user, s.claims)
+		return localCaller(r, user, s.Claims)
 	case shown:
 		return s.browser(r, cookie)
 	}
@@ -120,7 +120,7 @@ func (s guard) identify(r *http.Request) (web.Caller, error) {
 }
 
 // browser returns the caller whose browser shows the cookie of a session.
-func (s guard) browser(r *http.Request, cookie string) (web.Caller, error) {
+func (s Guard) browser(r *http.Request, cookie string) (web.Caller, error) {
 	if !sessions.OwnPage(r) {
 		return web.Caller{}, forbidden(foreignPage, "a browser with a session may call this from the "+
 			"server's own pages only")
@@ -134,8 +134,8 @@ func (s guard) browser(r *http.Request, cookie string) (web.Caller, error) {
 }
 
 // session returns the caller who shows the secret of a session.
-func (s guard) session(r *http.Request, kind sessions.Kind, secret string) (web.Caller, error) {
-	who, err := s.sessions.Find(r, kind, secret)
+func (s Guard) session(r *http.Request, kind sessions.Kind, secret string) (web.Caller, error) {
+	who, err := s.Sessions.Find(r, kind, secret)
 	var no *sessions.Refusal
 	if errors.As(err, &no) {
 		return web.Caller{}, unauthorized(no.Reason, no.Error())
@@ -210,7 +210,7 @@ func checkHost(r *http.Request) error {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	if host != "localhost" && !isLoopback(strings.Trim(host, "[]")) {
+	if host != "localhost" && !IsLoopback(strings.Trim(host, "[]")) {
 		return forbidden(foreignPage, "host %q is not this machine: without a token call 127.0.0.1, "+
 			"[::1] or localhost", web.Clip(r.Host))
 	}
@@ -237,4 +237,10 @@ func checkOrigin(r *http.Request) error {
 		return forbidden(foreignPage, "a page of another site may not call this: %s", err)
 	}
 	return nil
+}
+
+// IsLoopback reports whether an address is one of this machine alone.
+func IsLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
 }

@@ -1,4 +1,4 @@
-package server
+package door
 
 import (
 	"context"
@@ -26,8 +26,8 @@ type peer struct {
 	groups []string // os-group:NAME
 }
 
-// withPeer keeps who has connected, which the kernel says.
-func withPeer(ctx context.Context, c net.Conn) context.Context {
+// WithPeer keeps who has connected, which the kernel says.
+func WithPeer(ctx context.Context, c net.Conn) context.Context {
 	if _, ok := c.(*net.UnixConn); !ok {
 		return sessions.WithConn(ctx, c)
 	}
@@ -49,7 +49,7 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 }
 
 func newPeer(p socket.Peer) peer {
-	return peer{web.OSPrefix + p.User(plainName), asGroups(p.Groups(plainName))}
+	return peer{web.OSPrefix + p.User(PlainName), asGroups(p.Groups(PlainName))}
 }
 
 // asGroups returns groups of the machine as policies name them.
@@ -67,11 +67,11 @@ func groupsOf(owner string) []string {
 	if !is {
 		return nil
 	}
-	return asGroups(socket.GroupsOf(name, plainName))
+	return asGroups(socket.GroupsOf(name, PlainName))
 }
 
-// plainName reports whether a name of the machine can be one of muster's.
-func plainName(s string) bool { return fleet.CheckName(s) == nil }
+// PlainName reports whether a name of the machine can be one of muster's.
+func PlainName(s string) bool { return fleet.CheckName(s) == nil }
 
 // ownUser reports whether a user is root or the user of this server.
 func ownUser(p socket.Peer) bool { return p.UID == 0 || p.UID == os.Geteuid() }
