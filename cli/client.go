@@ -22,6 +22,7 @@ import (
 	"muster/api"
 	"muster/internal/certs"
 	"muster/internal/local"
+	"muster/internal/nearby"
 	"muster/jobs"
 )
 
@@ -88,7 +89,7 @@ func newClientAt(sockets []string, server, token string) (*Client, error) {
 			return dialer.DialContext(ctx, "unix", a.socket)
 		}
 		if server == "" {
-			dial = newLookup(sockets, dialer).dial
+			dial = nearby.New(sockets, dialer).Dial
 		}
 		transport.Proxy = nil
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {

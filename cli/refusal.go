@@ -13,6 +13,7 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
+	"muster/internal/nearby"
 	"muster/jobs"
 )
 
@@ -24,7 +25,7 @@ type AwayError struct {
 }
 
 func (e *AwayError) Error() string {
-	if none := (*nowhereError)(nil); errors.As(e.Err, &none) {
+	if none := (*nearby.NowhereError)(nil); errors.As(e.Err, &none) {
 		looked := remote.Harmless(none.Error())
 		return fmt.Sprintf("no muster server was found on this machine:\n%s\nstart one with "+
 			"`muster up`, or say where it is with --server or MUSTER_URL", looked)

@@ -35,6 +35,7 @@ func (s *Server) duties(ctx context.Context, times *duties.Times) {
 		{Name: hub.DutySchedules, Work: func(ctx context.Context, t *election.Term) error {
 			return newSchedules(s, t).Run(ctx)
 		}},
+		laneDuty(s),
 		{Name: duties.WavesDuty, Work: func(ctx context.Context, _ *election.Term) error {
 			return newWaves(s, s.chainDuty).Run(ctx)
 		}},

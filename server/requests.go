@@ -33,7 +33,9 @@ func newRequests(s *Server, d Deps) requests {
 			Now: now},
 		entry: &intake.Entry{MayBegin: s.mayBegin, Tasks: q.Read.Tasks, Pins: q.Blobs.Store,
 			Sealer: d.SecretKeys, Signer: d.ServerKeys, Records: &trust.Records{}, Alerts: q.Conn,
-			Submits: q.Submit.Submits, Log: d.Log, Now: now, Chance: chance},
+			Submits: q.Submit.Submits, Log: d.Log, Now: now, Chance: chance,
+			Turn: intake.Turn{Lanes: q.Submit.Lanes, Puts: q.Submit.Puts,
+				Advance: newLanes(s).Advance}},
 	}
 	r.specs = intake.ProvenSpecs{Specs: q.Read.Tasks, Orders: q.Submit.Signed, Signer: d.ServerKeys,
 		Now: now}

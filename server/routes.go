@@ -25,6 +25,7 @@ import (
 	"muster/server/door"
 	"muster/server/foresight"
 	"muster/server/idp"
+	"muster/server/lanes"
 	"muster/server/nodes"
 	"muster/server/orders"
 	"muster/server/pages"
@@ -131,6 +132,7 @@ func (s *Server) register(api huma.API) {
 		s.approvals(),
 		s.reviews(),
 		pauses,
+		lanes.Routes{Lanes: newLanes(s), Seen: s.site.tasks.Seen},
 		orders.RolloutRoutes{Rollouts: o.Rollouts, Tasks: s.queue.Read.Tasks, Log: s.log,
 			Seen: s.site.tasks.Seen},
 		orders.GateRoutes{Gates: o.Gates, Keys: s.site.keys, Tasks: s.queue.Read.Tasks,

@@ -14,6 +14,7 @@ import (
 	"muster/server/duties"
 	"muster/server/historian"
 	"muster/server/intake"
+	"muster/server/lanes"
 	"muster/server/nodes"
 	"muster/server/orders"
 	"muster/server/schedules"
@@ -75,7 +76,10 @@ type Orders struct {
 // Entries are the handles that put tasks into the queue, and end what of them has not begun.
 type Entries struct {
 	Submits Submits
-	Cancels orders.Cancels
+	Cancels Cancels
+	Lanes   intake.Lanes
+	Lined   lanes.Kept // the same, for those who let tasks begin
+	Puts    Puts
 	Retries Retrying
 	Signed  SignedOrders
 }
@@ -222,6 +226,18 @@ type Chains interface {
 	Chain(ctx context.Context, id jobs.TaskID) (jobs.Chain, error)
 	ChainOrders(ctx context.Context, id jobs.TaskID) (jobs.ChainOrders, *jobs.ChainInfo, error)
 	AskChain(ctx context.Context, id jobs.TaskID, ask jobs.ChainOrders) (fresh bool, err error)
+}
+
+// Cancels ends tasks, by order or because another takes their place.
+type Cancels interface {
+	orders.Cancels
+	lanes.Cancels
+}
+
+// Puts puts tasks that wait for their turn, and lets them begin.
+type Puts interface {
+	intake.Puts
+	lanes.Commits
 }
 
 // Estimates keeps how long runbooks take.

@@ -6,6 +6,8 @@ import (
 	"muster/server/calendar"
 	"muster/server/duties"
 	"muster/server/historian"
+	"muster/server/intake"
+	"muster/server/lanes"
 	"muster/server/orders"
 	"muster/server/schedules"
 	"muster/server/sessions"
@@ -32,7 +34,10 @@ type everything interface {
 	duties.Openings
 	tasks.Asking
 	server.Submits
-	orders.Cancels
+	server.Cancels
+	intake.Lanes
+	lanes.Kept
+	server.Puts
 	server.Retrying
 	server.Staffing
 	server.Elections
@@ -74,7 +79,8 @@ func stores(q everything) server.Stores {
 		Read: server.Reads{Tasks: q, Endings: q, Jobs: q, Waits: q, Outputs: q, Zones: q, Groups: q},
 		Orders: server.Orders{Switches: q, Halts: q, Gates: q, Exclusion: q, Rollouts: q, Waves: q,
 			Asks: q},
-		Submit: server.Entries{Submits: q, Cancels: q, Retries: q, Signed: q},
+		Submit: server.Entries{Submits: q, Cancels: q, Retries: q, Signed: q,
+			Lanes: q, Lined: q, Puts: q},
 		Hub: server.Hub{Nodes: q, Duties: q, Facts: q, Drains: q, Inventory: q, Members: q,
 			Times: server.Timetables{Texts: q, Excerpts: q, Zones: q}, Moves: q,
 			Estimates: q, Agreed: q, Chains: q, ChainDuty: q, Schedules: q, Ticks: q,

@@ -13,6 +13,7 @@ import (
 	"muster/api"
 	"muster/jobs"
 	"muster/server/chains"
+	"muster/server/draft"
 	"muster/server/duties"
 	"muster/server/intake"
 	"muster/server/metrics"
@@ -34,6 +35,8 @@ type submitInput struct {
 	Hold bool   `query:"hold" doc:"the task waits for signatures of people"`
 	// Glass is a reason.
 	Glass string `query:"break_glass" maxLength:"500" doc:"why one person runs alone what more must sign; with hold"`
+	Lane  string `query:"lane" doc:"key of the lane in which the task waits for its turn, such as rules/acme"`
+	Mode  string `query:"lane_mode" doc:"how it waits there: serial (if empty), latest, gate or parallel=N"`
 	Body  api.Submit
 
 	schedule string // that a person runs out of its turn; no client can write it
@@ -99,7 +102,8 @@ func (s submitRoutes) refusals(ctx context.Context, b api.Submit, by web.Giver) 
 func (s submitRoutes) accept(ctx context.Context, in *submitInput) (*submitOutput, string, error) {
 	name, proven, err := web.Operator(in.Caller(), in.Body.As, in.User)
 	a, err := s.intake.submits.Submit(ctx, intake.Ask{Body: in.Body, Operator: name, Proven: proven,
-		Wrong: web.Mistakes("body.as", err), Schedule: in.schedule, Hold: in.Hold,
+		Wrong: web.Mistakes("body.as", err), Schedule: in.schedule,
+		Waits: draft.Waits{Hold: in.Hold, Lane: draft.Lane{Key: in.Lane, Mode: in.Mode}},
 		Glass: strings.TrimSpace(in.Glass)})
 	out := &submitOutput{http.StatusCreated, a.Order, a.Submitted}
 	result := resultAccepted

@@ -51,6 +51,7 @@ GET /v1/nodes
 *GET /v1/pauses
 *GET /v1/rollouts
 *GET /v1/gates
+*GET /v1/lanes
 *GET /v1/chains
 *GET /v1/chains/{chain}
 *GET /v1/windows
@@ -81,6 +82,7 @@ POST /v1/schedules
 *POST /v1/tasks/{task}/facts
 *POST /v1/tasks/{task}/rollout/stop
 *POST /v1/tasks/{task}/rollout/next
+*POST /v1/tasks/{task}/lane/continue
 *POST /v1/tasks/{task}/gates/open
 *POST /v1/tasks/{task}/gates/refuse
 *POST /v1/jobs/{job}/ask

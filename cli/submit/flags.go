@@ -68,21 +68,20 @@ func (f *RunFlags) AddTerms(c *cobra.Command) {
 func (f *RunFlags) Add(c *cobra.Command) {
 	f.AddTerms(c)
 	fl := c.Flags()
-	fl.StringVar(&f.supersedes, "supersedes", "",
-		"end the jobs that older tasks with this `key` have queued on the same hosts")
 	fl.StringVar(&f.id, "id", "", "`id` of the task, to complete a submit that got no answer")
 	fl.BoolVar(&f.watch.wait, "wait", false, "wait for the end, also with -o json")
 	fl.BoolVar(&f.watch.detach, "detach", false, "print the task and do not follow it")
 	fl.BoolVar(&f.dry, "dry-run", false, "show what would be done and do nothing")
 	f.rollout.add(c)
 	f.watch.held.add(c)
+	f.turn.add(c)
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")
 }
 
 // RunFlags are the flags of run.
 type RunFlags struct {
 	On, at, expire, id string
-	supersedes         string
+	turn               turnFlags
 	priority           string
 	Args, files        []string
 	watch              watchFlags
@@ -194,7 +193,7 @@ func ShowPlan(s *cli.Screen, t api.Submitted) error {
 func (f RunFlags) Submit(runbook string, now time.Time,
 	read func(path string) ([]byte, error)) (api.Submit, error) {
 	b := api.Submit{ID: f.id, Runbook: runbook, Expire: f.expire, DryRun: f.dry,
-		Manner: f.manner, Supersedes: f.supersedes, Priority: f.priority,
+		Manner: f.manner, Supersedes: f.turn.supersedes, Priority: f.priority,
 		Args: map[string]string{}, Files: map[string][]byte{},
 		Timed: f.timed}
 	b.Only = f.only.what()

@@ -56,6 +56,9 @@ func Run(ctx context.Context, s *cli.Session, f RunFlags, runbook string) error 
 			return err
 		}
 	}
+	if err := f.turn.say(ctx, s, t.TaskInfo); err != nil {
+		return err
+	}
 	return f.follow(ctx, s, b, t)
 }
 
@@ -63,11 +66,15 @@ func Run(ctx context.Context, s *cli.Session, f RunFlags, runbook string) error 
 func (f RunFlags) handIn(ctx context.Context, s *cli.Session, b api.Submit) (api.Submitted,
 	error) {
 	again := func(error, time.Duration) { s.Say("no answer, trying again") }
-	if !f.watch.held.any() {
+	query := f.turn.query()
+	switch {
+	case f.watch.held.any():
+		query = f.watch.held.query()
+	case len(query) == 0:
 		return s.Client.Submit(ctx, b, again)
 	}
 	return cli.HandIn[api.Submitted](ctx, s.Client, jobs.TaskID(b.ID), cli.Call{
-		Method: http.MethodPost, Path: "/v1/tasks", Query: f.watch.held.query(), Body: b,
+		Method: http.MethodPost, Path: "/v1/tasks", Query: query, Body: b,
 		Bound: cli.SubmitTimeout}, again)
 }
 

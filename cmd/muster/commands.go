@@ -9,6 +9,7 @@ import (
 	"muster/cli/books"
 	"muster/cli/doctor"
 	"muster/cli/hosts"
+	"muster/cli/lanes"
 	"muster/cli/login"
 	"muster/cli/notices"
 	"muster/cli/ops"
@@ -27,6 +28,7 @@ func clientCommands() []*cobra.Command {
 	look := []*cobra.Command{tasks.NewTasks(), tasks.NewTask(), tasks.NewJobs(), tasks.NewJob(),
 		tasks.NewLogs(), tasks.NewEvents(),
 		hosts.NewHosts(), ops.NewNodes(), ops.NewQueue(), hosts.NewGroup(), hosts.NewLimits(),
+		lanes.New(),
 		times.NewWindows(), ops.NewRestore(),
 		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
 		audits.NewAudit(), notices.New(), ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),

@@ -8,6 +8,7 @@ import (
 	"muster/jobs/queue/blobs"
 	"muster/jobs/queue/care"
 	"muster/jobs/queue/hub"
+	"muster/jobs/queue/lanes"
 	"muster/jobs/queue/nodes"
 	"muster/jobs/queue/orders"
 	"muster/jobs/queue/read"
@@ -35,7 +36,9 @@ func stores(c *queue.Conn, keys func() (serverkey.Keys, error)) server.Stores {
 	s.Orders = server.Orders{Switches: switches, Halts: halts, Gates: orders.NewGates(c, tasks),
 		Exclusion: orders.NewExclusion(c), Rollouts: rollouts, Waves: rollouts,
 		Asks: orders.NewAsks(c)}
-	s.Submit = server.Entries{Submits: submits, Cancels: cancels,
+	lined := lanes.New(c)
+	s.Submit = server.Entries{Submits: submits, Cancels: cancels, Lanes: lined, Lined: lined,
+		Puts:    submits,
 		Retries: submit.NewRetries(c, tasks), Signed: submit.NewSigned(c)}
 	s.Hub = hubStores(c, keys)
 	s.Hub.Nodes, s.Hub.Inventory, s.Hub.Members = nodes, inventory, inventory

@@ -47,7 +47,7 @@ type Draft struct {
 	Frozen  scripts.Frozen  // what it runs
 	Windows *api.WindowPlan // nil: it needs no windows
 	Held    []string        // by freezes: hosts, folded, and why
-	Hold    bool            // it is put and waits for signatures of people
+	Waits   Waits           // for what it waits once it is put
 	Glass   string          // why one person runs it alone; empty: that is not so
 	Order   string          // the hash of its signed order; empty: it is not put, or nobody signs
 }

@@ -53,6 +53,7 @@ type Entry struct {
 	Records  *trust.Records // those of the hosts that the signer has seen
 	Alerts   Alerts
 	Submits  Submits
+	Turn     Turn
 	Log      hclog.Logger
 	Now      func() time.Time
 	Chance   func() uint16
@@ -137,9 +138,13 @@ func (e *Entry) PutOnce(ctx context.Context, p *draft.Draft) error {
 	if err != nil {
 		return err
 	}
-	if p.Order = hash; p.Hold {
+	p.Order = hash
+	switch {
+	case p.Waits.Hold:
 		err = e.Submits.PutHeld(ctx, p.Task, p.Hosts)
-	} else {
+	case p.Waits.Lane.Key != "":
+		err = e.place(ctx, p)
+	default:
 		err = e.Submits.Submit(ctx, p.Task, p.Hosts, nil)
 	}
 	end(resultOf(err))

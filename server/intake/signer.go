@@ -108,7 +108,7 @@ func validity(p draft.Draft, now time.Time) (from, until time.Time) {
 		until = at
 	}
 	until = until.Add(t.Spec.Expire)
-	if p.Hold {
+	if p.Waits.Hold {
 		until = until.Add(PartsKept)
 	}
 	if most := from.Add(trust.Validity); until.After(most) {

@@ -49,6 +49,7 @@ func (in *Intake) Submit(ctx context.Context, a Ask) (Answer, error) {
 	err := through(ctx,
 		s.checkID,
 		s.checkHold,
+		s.checkLane,
 		s.answerIfKnown,
 		s.keepFiles,
 		s.lookAtHosts,
@@ -75,11 +76,11 @@ func (s *submission) checkID(context.Context) error {
 
 // checkHold refuses work that cannot wait for signatures of people.
 func (s *submission) checkHold(context.Context) error {
-	if s.ask.Glass != "" && !s.ask.Hold {
+	if s.ask.Glass != "" && !s.ask.Waits.Hold {
 		s.wrong = append(s.wrong, fault.Each("query.break_glass",
 			errors.New("it needs hold=true: the one who asks must sign the order"))...)
 	}
-	if !s.ask.Hold || s.ask.Body.DryRun {
+	if !s.ask.Waits.Hold || s.ask.Body.DryRun {
 		return nil
 	}
 	err := s.in.Entry.Signer.checkHold()
@@ -131,11 +132,14 @@ func (s *submission) answerIfKnown(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case held && !s.ask.Hold:
+	case held && !s.ask.Waits.Hold:
 		return conflict(id, "it waits for signatures, which `muster approvals show "+string(id)+
 			"` shows")
 	case held:
 		return s.repeat(t)
+	}
+	if err := s.inLane(ctx, t); err != nil {
+		return err
 	}
 	if now := s.in.Stock.Now(); now == nil || now.Version != t.Inventory {
 		return conflict(t.Task, "an earlier submit got half way with inventory "+t.Inventory+
@@ -249,7 +253,7 @@ func (s *submission) beginChain(ctx context.Context) error {
 }
 
 func (s *submission) put(ctx context.Context) error {
-	s.draft.Hold, s.draft.Glass = s.ask.Hold, s.ask.Glass
+	s.draft.Waits, s.draft.Glass = s.ask.Waits, s.ask.Glass
 	if err := s.in.Entry.Put(ctx, &s.draft); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"muster/jobs/queue/blobs"
 	"muster/jobs/queue/care"
 	"muster/jobs/queue/hub"
+	"muster/jobs/queue/lanes"
 	staffing "muster/jobs/queue/nodes"
 	"muster/jobs/queue/orders"
 	"muster/jobs/queue/read"
@@ -33,6 +34,7 @@ type (
 	estimates = hub.Estimates
 	facts     = hub.Facts
 	inventory = hub.Inventory
+	lined     = lanes.Lanes
 	leaders   = hub.Leaders
 	nodes     = staffing.Nodes
 	schedules = hub.Schedules
@@ -84,6 +86,7 @@ type hubs struct {
 	*estimates
 	*facts
 	*inventory
+	*lined
 	*leaders
 	*nodes
 	*schedules
@@ -142,7 +145,7 @@ func Of(c *queue.Conn) *Queue {
 	q := &Queue{conn: c, forms: care.NewForms(c), store: b, keeper: blobs.NewKeeper(c, b, t), fsck: care.NewFsck(c),
 		fair: care.NewFair(c), account: h, kin: work.NewKin(c), worker: work.NewWork(c)}
 	q.hubs = hubs{hub.NewAgreed(c), hub.NewChains(c), hub.NewDrains(c), hub.NewEstimates(c),
-		hub.NewFacts(c), hub.NewInventory(c), hub.NewLeaders(c), n, hub.NewSchedules(c),
+		hub.NewFacts(c), hub.NewInventory(c), lanes.New(c), hub.NewLeaders(c), n, hub.NewSchedules(c),
 		hub.NewTimetable(c), hub.NewTokens(c), hub.NewSessions(c)}
 	q.orderers = orderers{orders.NewAsks(c), orders.NewExclusion(c), orders.NewGates(c, t),
 		orders.NewHalts(c, s), orders.NewRollouts(c, s), s}

@@ -234,7 +234,7 @@ func (e explainer) standing(ctx context.Context) (s standingOrders, err error) {
 	s.customers, s.inventory = codec.ReadCustomers(codec.TextOf(all.Val(),
 		4)), codec.TextOf(task.Val(), 2)
 	if s.held = "its wave is not open yet"; codec.TextOf(task.Val(), 3) == "" {
-		s.held = "its task is being submitted"
+		s.held = "its task is being submitted, or waits for signatures or in a lane"
 	}
 	return s, nil
 }

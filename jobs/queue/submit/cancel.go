@@ -25,6 +25,16 @@ func (q *Cancels) Cancel(ctx context.Context, id jobs.TaskID, note string) (jobs
 	return q.endAll(ctx, ending{id, jobs.Cancelled, note, ""})
 }
 
+// Supersede ends the jobs of a task that never started, because a newer task takes its place: those
+// on hosts of both end superseded, the others cancelled.
+func (q *Cancels) Supersede(ctx context.Context, id, by jobs.TaskID, note string) error {
+	_, err := q.endAll(ctx, ending{id, jobs.Superseded, note, string(by)})
+	if err == nil {
+		_, err = q.Cancel(ctx, id, note)
+	}
+	return err
+}
+
 // ending says why the jobs of a task end before they run.
 type ending struct {
 	task    jobs.TaskID

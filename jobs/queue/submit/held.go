@@ -38,13 +38,28 @@ func (q *Submits) PutHeld(ctx context.Context, t jobs.Task, hosts map[string][]s
 	return q.c.Say("hold", err)
 }
 
-// CommitHeld commits a task that was held, in all its zones. Committing twice does no harm.
-func (q *Submits) CommitHeld(ctx context.Context, t jobs.Task) error {
+// PutOnly puts a task with its hosts, by zone, into the queue, and does not commit it: no job of it
+// runs before CommitPut, and it expires after a day. It is not on the list of those that wait for
+// signatures.
+func (q *Submits) PutOnly(ctx context.Context, t jobs.Task, hosts map[string][]string) error {
+	if t.Spec.RetryOf != "" {
+		return errors.New("a retry cannot wait for its turn in a lane")
+	}
+	return q.put(ctx, t, hosts, nil)
+}
+
+// CommitPut commits a task that was put, in all its zones. Committing twice does no harm.
+func (q *Submits) CommitPut(ctx context.Context, t jobs.Task) error {
 	zones, err := q.c.Places.TaskZones(ctx, t.ID)
 	if err != nil {
 		return err
 	}
-	if err := q.commitWhole(ctx, t, zones); err != nil {
+	return q.commitWhole(ctx, t, zones)
+}
+
+// CommitHeld commits a task that was held, in all its zones. Committing twice does no harm.
+func (q *Submits) CommitHeld(ctx context.Context, t jobs.Task) error {
+	if err := q.CommitPut(ctx, t); err != nil {
 		return err
 	}
 	return q.DropHeld(ctx, t.ID)

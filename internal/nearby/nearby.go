@@ -1,4 +1,7 @@
-package cli
+// Package nearby finds the server of this machine by its default sockets.
+//
+// Floor 2: may import internal/socket and what is below.
+package nearby
 
 import (
 	"context"
@@ -14,9 +17,9 @@ import (
 	"muster/internal/socket"
 )
 
-// lookup finds the server of this machine by the default sockets. All connections of a client go to
-// the one that it found first.
-type lookup struct {
+// Servers finds the server of this machine by the default sockets. All connections of a client go
+// to the one that it found first.
+type Servers struct {
 	own    string // path at which only a server of this user may answer; empty: none
 	system string // path of the server of the machine
 	dialer *net.Dialer
@@ -25,23 +28,23 @@ type lookup struct {
 	found string // path; empty: not found yet
 }
 
-// newLookup takes the paths in the order of internal/settings: the last one is the machine's.
-func newLookup(paths []string, dialer *net.Dialer) *lookup {
-	l := &lookup{system: paths[len(paths)-1], dialer: dialer}
+// New takes the paths in the order of internal/settings: the last one is the machine's.
+func New(paths []string, dialer *net.Dialer) *Servers {
+	l := &Servers{system: paths[len(paths)-1], dialer: dialer}
 	if len(paths) > 1 {
 		l.own = paths[0]
 	}
 	return l
 }
 
-// dial connects to the first socket with a server. The error is a *nowhereError if there is none.
-func (l *lookup) dial(ctx context.Context) (net.Conn, error) {
+// Dial connects to the first socket with a server. The error is a *NowhereError if there is none.
+func (l *Servers) Dial(ctx context.Context) (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.found != "" {
 		return l.connect(ctx, l.found)
 	}
-	none := &nowhereError{}
+	none := &NowhereError{}
 	for _, path := range []string{l.own, l.system} {
 		if path == "" {
 			continue
@@ -57,7 +60,7 @@ func (l *lookup) dial(ctx context.Context) (net.Conn, error) {
 }
 
 // connect connects to a path. If another user could have made the socket, the kernel says who did.
-func (l *lookup) connect(ctx context.Context, path string) (net.Conn, error) {
+func (l *Servers) connect(ctx context.Context, path string) (net.Conn, error) {
 	c, err := l.dialer.DialContext(ctx, "unix", path)
 	if err != nil || path != l.own {
 		return c, err
@@ -85,7 +88,7 @@ func whyNot(err error) string {
 	return err.Error()
 }
 
-// nowhereError names the places where no server was found.
-type nowhereError struct{ looked []string }
+// NowhereError names the places where no server was found.
+type NowhereError struct{ looked []string }
 
-func (e *nowhereError) Error() string { return strings.Join(e.looked, "\n") }
+func (e *NowhereError) Error() string { return strings.Join(e.looked, "\n") }

@@ -1,0 +1,169 @@
+package lanes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"muster/jobs"
+	"muster/jobs/lane"
+	"muster/jobs/queue"
+)
+
+// Duty is the name of the duty that looks after all lanes.
+const Duty = "lanes"
+
+// Every is the time between two looks at all lanes.
+const Every = time.Second
+
+// Kept keeps which tasks are in which lane.
+type Kept interface {
+	LaneKeys(ctx context.Context) ([]string, error)
+	Lane(ctx context.Context, key string) ([]lane.Entry, error)
+	ChangeLane(ctx context.Context, key string,
+		change func(list []lane.Entry) ([]lane.Entry, error)) error
+}
+
+// Tasks reads tasks. Its errors wrap queue.ErrNotFound.
+type Tasks interface {
+	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
+	Spec(ctx context.Context, id jobs.TaskID) (jobs.Spec, error)
+}
+
+// Commits lets a task that was put begin. It may do so twice.
+type Commits interface {
+	CommitPut(ctx context.Context, t jobs.Task) error
+}
+
+// Cancels ends tasks.
+type Cancels interface {
+	Supersede(ctx context.Context, id, by jobs.TaskID, note string) error
+}
+
+// Lanes lets tasks begin.
+type Lanes struct {
+	Kept    Kept
+	Tasks   Tasks
+	Commits Commits
+	Cancels Cancels
+	Log     hclog.Logger
+	Now     func() time.Time
+}
+
+// RunOnce looks after all lanes.
+func (d *Lanes) RunOnce(ctx context.Context) error {
+	keys, err := d.Kept.LaneKeys(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error // a lane that cannot continue must not keep the others
+	for _, key := range keys {
+		if err := d.Advance(ctx, key); err != nil {
+			errs = append(errs, fmt.Errorf("lane %s: %w", key, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// look returns the tasks of a lane, and what became of them.
+func (d *Lanes) look(ctx context.Context, key string) ([]lane.Entry, map[jobs.TaskID]jobs.TaskInfo,
+	error) {
+	list, err := d.Kept.Lane(ctx, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	infos := map[jobs.TaskID]jobs.TaskInfo{}
+	for _, e := range list {
+		t, err := d.Tasks.Task(ctx, e.Task)
+		switch {
+		case errors.Is(err, queue.ErrNotFound):
+		case err != nil:
+			return nil, nil, err
+		default:
+			infos[e.Task] = t
+		}
+	}
+	return list, infos, nil
+}
+
+func fatesOf(list []lane.Entry, infos map[jobs.TaskID]jobs.TaskInfo) map[jobs.TaskID]lane.Fate {
+	fates := map[jobs.TaskID]lane.Fate{}
+	for _, e := range list {
+		if t, there := infos[e.Task]; there {
+			fates[e.Task] = lane.FateOf(e, t)
+		} else {
+			fates[e.Task] = lane.Absent
+		}
+	}
+	return fates
+}
+
+// Advance lets those tasks of a lane begin whose turn it is. Several servers may call it at a time:
+// the place of a task says that it has begun before it begins, and only one server writes so by
+// the state that it has read. A server that dies in between leaves the commit to the next one.
+func (d *Lanes) Advance(ctx context.Context, key string) error {
+	before, infos, err := d.look(ctx, key)
+	if err != nil || len(before) == 0 {
+		return err
+	}
+	fates := fatesOf(before, infos)
+	var next lane.Next
+	var begun []jobs.TaskID
+	err = d.Kept.ChangeLane(ctx, key, func(list []lane.Entry) ([]lane.Entry, error) {
+		known := slices.DeleteFunc(slices.Clone(list), func(e lane.Entry) bool {
+			_, seen := fates[e.Task]
+			return !seen // it came since the look: it is the last, and its turn is the next look
+		})
+		next, begun = lane.Decide(known, fates, d.Now()), nil
+		for i := range list {
+			if slices.Contains(next.Begin, list[i].Task) {
+				list[i].Begun = true
+			}
+			if slices.Contains(next.Failed, list[i].Task) {
+				list[i].Failed = true
+			}
+			if list[i].Begun && fates[list[i].Task] == lane.Living {
+				begun = append(begun, list[i].Task)
+			}
+		}
+		return slices.DeleteFunc(list, func(e lane.Entry) bool {
+			return slices.Contains(next.Forget, e.Task)
+		}), nil
+	})
+	if err != nil {
+		return err
+	}
+	return d.carryOut(ctx, key, next, begun, infos)
+}
+
+// carryOut commits what has begun, and ends what is superseded.
+func (d *Lanes) carryOut(ctx context.Context, key string, next lane.Next, begun []jobs.TaskID,
+	infos map[jobs.TaskID]jobs.TaskInfo) error {
+	var errs []error
+	for _, id := range begun {
+		if infos[id].State != jobs.TaskSubmitting {
+			continue
+		}
+		spec, err := d.Tasks.Spec(ctx, id)
+		if err == nil {
+			err = d.Commits.CommitPut(ctx, jobs.Task{ID: id, Spec: spec})
+		}
+		if err != nil && !errors.Is(err, queue.ErrCancelled) && !errors.Is(err, queue.ErrNotFound) {
+			errs = append(errs, err)
+			continue
+		}
+		d.Log.Info("task begins in its lane", "lane", key, "task", id)
+	}
+	for _, id := range next.Supersede {
+		note := fmt.Sprintf("superseded by task %s in lane %s", next.Newest, key)
+		if err := d.Cancels.Supersede(ctx, id, next.Newest, note); err != nil &&
+			!errors.Is(err, queue.ErrNotFound) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
