@@ -27,7 +27,7 @@ func NewPlan() *cobra.Command {
 		Use:   "plan RUNBOOK SELECTOR | plan --calibrate",
 		Short: "Predict when a task would be done, and which hosts fit into no window",
 		Long: `plan takes the runbook, the hosts and the arguments of muster run, and the flags that
-decide when a task is done, but no rule and no waves. It reads no secrets: their names
+decide when a task is done, waves too, but no chain. It reads no secrets: their names
 are enough. It submits nothing. It lets the waiting jobs and those of the new task run
 in pretended time: with the agreed windows, approvals and freezes, the fair order of an
 overloaded queue, groups, limits, and the slots of the present nodes. It expects a job
@@ -47,6 +47,7 @@ not answer.`,
   muster plan exec --on 'customer=acme' --arg cmd=reboot --window --expect 5m
   muster plan exec --on fw007 --arg cmd=reboot --override-freeze 'INC-7: the cause'
   muster plan firmware all --arg-file bundle=a.raucb --arg version=2.0 --skip-closed
+  muster plan firewall all --arg-file ruleset=new.nft --waves 1,10%,100% --soak 10m
   muster plan --calibrate --days 90`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: complete.RunbookAndHosts,
@@ -54,6 +55,7 @@ not answer.`,
 	fl := c.Flags()
 	f.AddWhat(c)
 	f.AddTerms(c)
+	f.AddWaves(c)
 	fl.BoolVar(&calibrate, "calibrate", false, "compare plans with what happened")
 	fl.IntVar(&days, "days", days, "with --calibrate: plans of so many days")
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {

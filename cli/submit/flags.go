@@ -73,6 +73,7 @@ func (f *RunFlags) Add(c *cobra.Command) {
 	fl.BoolVar(&f.watch.detach, "detach", false, "print the task and do not follow it")
 	fl.BoolVar(&f.dry, "dry-run", false, "show what would be done and do nothing")
 	f.rollout.add(c)
+	f.rollout.addChain(c)
 	f.watch.held.add(c)
 	f.turn.add(c)
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")

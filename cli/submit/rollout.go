@@ -27,6 +27,9 @@ type rolloutFlags struct {
 	healthArgs []string
 }
 
+// AddWaves adds the flags that control waves and failures.
+func (f *RunFlags) AddWaves(c *cobra.Command) { f.rollout.add(c) }
+
 func (f *rolloutFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.MaxFailed, "max-failed", "", "stop when more hosts have failed: `N or P%` of "+
@@ -44,7 +47,6 @@ func (f *rolloutFlags) add(c *cobra.Command) {
 	fl.StringArrayVar(&f.healthArgs, "health-arg", nil,
 		"argument of the health check, `name=value`; can be repeated")
 	fl.BoolVar(&f.Gate, "gate", false, "a person opens each wave after the first: muster rollout next")
-	f.addChain(c)
 	cli.CompleteFlagWith(c, "health", complete.Runbooks)
 }
 

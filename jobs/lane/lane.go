@@ -204,4 +204,3 @@ func Why(list []Entry, next Next, id jobs.TaskID, seen func(jobs.TaskID) bool) s
 	}
 	return fmt.Sprintf("it waits for task %s of %s%s", ahead[0].Task, ahead[0].By, more)
 }
-

@@ -25,7 +25,9 @@ type Task struct {
 	Operator string
 	Weight   int // see jobs.Priority
 	Work     windows.Work
-	Jobs     []Job
+	Jobs     []Job         // those of the first wave first
+	Waves    []int         // sizes of the waves that have not ended; none: all jobs at once
+	Soak     time.Duration // the pause after a wave
 }
 
 // Job is the part of a task for one host.
@@ -64,8 +66,8 @@ const (
 // opensMax bounds how often a job is moved to the next opening, before it counts as out of sight.
 const opensMax = 60
 
-// Run predicts the tasks, and returns their forecasts in the same order.
-func Run(w World) []Forecast {
+// run predicts the tasks as if all of their waves were open.
+func run(w World) []Forecast {
 	out := make([]Forecast, len(w.Tasks))
 	zones := map[string]*zone{}
 	for i, t := range w.Tasks {

@@ -145,6 +145,10 @@ func (w *foretelling) add(p draft.Draft) {
 		due = at
 	}
 	t := taskOfSpec("", spec)
+	if r := spec.Rollout; r != nil {
+		t.Waves, t.Soak = r.Waves, r.Soak
+		w.notes = append(w.notes, rolloutWords(*r)...)
+	}
 	for _, name := range p.Names {
 		h, ok := w.stock.Host(name)
 		if !ok {
@@ -156,6 +160,17 @@ func (w *foretelling) add(p draft.Draft) {
 		t.Jobs = append(t.Jobs, j)
 	}
 	w.Tasks = append(w.Tasks, t)
+}
+
+// rolloutWords says what a plan takes for granted about a rollout.
+func rolloutWords(r jobs.Rollout) (notes []string) {
+	if r.Gate && len(r.Waves) > 1 {
+		notes = append(notes, "each wave is taken to be opened by a person at once")
+	}
+	if r.Health != "" {
+		notes = append(notes, "health checks are taken to need no time")
+	}
+	return notes
 }
 
 func taskOfSpec(id jobs.TaskID, s jobs.Spec) forecast.Task {
