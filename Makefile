@@ -18,7 +18,8 @@ TALLY ?= # collects the numbers of several runs for .ci/run
 testsum = bin/testsum $(if $(TALLY),-tally $(TALLY) -name $@) --
 
 # servers is what tests are held against, in the words of tools/install.sh.
-servers := redis sshd nodeset ansible nft rauc bind knot postgres chromium systemd packages
+servers := redis sshd nodeset ansible nft rauc bind knot postgres chromium systemd packages \
+	prometheus
 
 .PHONY: help build demo test
 help: ## list the targets

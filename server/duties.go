@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/fleet"
+	"muster/history/outbox"
 	"muster/jobs"
 	"muster/jobs/queue/hub"
 	"muster/server/anchor"
@@ -163,8 +164,9 @@ func historianNeeds(s *Server) historian.Needs {
 		Writer: h, Past: h, Estimates: historian.Estimates{Hub: q.Hub.Estimates, Past: h},
 		Guard: &historian.Guard{Agreed: q.Hub.Agreed, Copies: h, Debts: q.Care.Debts,
 			Recall: q.Care.Recall, Past: h, Log: s.log, Now: s.clock},
-		Proofs: historian.Proofs{Trust: s.site.trust, Alerts: q.Conn, Doubts: s.meters.NotProven},
-		Stock:  inForce(s), Keep: s.cfg.HistoryKeep, Trouble: &s.trouble, Log: s.log, Now: s.clock}
+		Proofs:   historian.Proofs{Trust: s.site.trust, Alerts: q.Conn, Doubts: s.meters.NotProven},
+		Counting: historian.Counting{Meters: s.meters.Work, Deferred: outbox.Deferred(h)},
+		Stock:    inForce(s), Keep: s.cfg.HistoryKeep, Trouble: &s.trouble, Log: s.log, Now: s.clock}
 }
 
 // who returns the name of this server, for people who ask which one has a duty.

@@ -180,9 +180,8 @@ func (s *Server) registerSelf(api huma.API) {
 		s.notices(),
 		whoRoutes{},
 		s.health(),
-		state.Scraper{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
-			Trouble: &s.trouble, Streams: s.streams, Meters: s.meters, Times: s.calendar,
-			Audit: s.watch(), Notify: s.toldGauges},
+		state.Scraper{Health: s.health(), Groups: s.queue.Read.Groups, Calls: s.queue.Conn.Calls,
+			Streams: s.streams, Meters: s.meters, Notify: s.toldGauges},
 	} {
 		one.Routes(api)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/queue/hooks"
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/read"
 	"muster/jobs/staff"
@@ -49,6 +50,7 @@ type Conn interface {
 	Writes(ctx context.Context) error // wraps queue.ErrFull
 	Zones(ctx context.Context) ([]string, error)
 	Alert(ctx context.Context, zone string, a jobs.Alert) error
+	Calls() []hooks.Call
 }
 
 // Reads are the handles that show what is there.

@@ -52,6 +52,10 @@ for what in "$@"; do
 		'ls /usr/lib/postgresql/*/bin/initdb' postgresql postgresql ;;
 	chromium) need 'a page of another site tries to use a server in it' \
 		'command -v chromium-headless-shell' chromium-headless-shell ;;
+	prometheus)
+		need 'alerts and the dashboard are tried in it' 'command -v prometheus' prometheus prometheus
+		need 'it judges the rules of alerts' 'command -v promtool' prometheus prometheus
+		;;
 	systemd) need 'it judges the units' 'command -v systemd-analyze' systemd ;;
 	packages)
 		need 'packages of muster are looked at with it' 'command -v rpm2cpio' rpm

@@ -77,6 +77,7 @@ var floors = map[string]int{
 	"jobs/queue/hub":             4,
 	"jobs/queue/lanes":           4,
 	"jobs/queue/form":            1,
+	"jobs/queue/hooks":           1,
 	"jobs/queue/keys":            1,
 	"jobs/queue/orders":          4,
 	"jobs/queue/nodes":           4,

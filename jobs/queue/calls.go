@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs/queue/codec"
+	"muster/jobs/queue/hooks"
 	"muster/jobs/queue/keys"
 )
 
@@ -71,7 +72,7 @@ func (q *Conn) Pipeline(ctx context.Context, zone string, c Calls) error {
 				c.EvalSha(ctx, p, keys, c.Args(i)...)
 			}
 		}
-		cmds, acked, err := q.send(ctx, node, keys, add)
+		cmds, acked, err := q.send(hooks.Named(ctx, c.name), node, keys, add)
 		if err != nil {
 			q.Elsewhere(ctx)
 			return q.Say(c.name, err)

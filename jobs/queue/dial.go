@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"muster/internal/files"
+	"muster/jobs/queue/hooks"
 	"muster/jobs/queue/keys"
 )
 
@@ -182,7 +183,9 @@ func (q *Conn) connect() error {
 		o.OnConnect = func(ctx context.Context, cn *redis.Conn) error { return q.greet(ctx, cn, "") }
 		q.rdb = redis.NewClient(o.Simple())
 	}
-	q.rdb.(interface{ AddHook(redis.Hook) }).AddHook(worstError{})
+	hooked := q.rdb.(interface{ AddHook(redis.Hook) })
+	hooked.AddHook(q.Hook()) // around the next one, whose error it counts
+	hooked.AddHook(hooks.WorstError{})
 	return nil
 }
 

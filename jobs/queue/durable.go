@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"muster/jobs/queue/hooks"
 	"muster/jobs/queue/keys"
 )
 
@@ -50,6 +51,7 @@ func (q *Conn) runLasting(ctx context.Context, c *redis.Client, s *Script, name 
 			s.EvalSha(ctx, p, keys, args...)
 		}
 	}
+	ctx = hooks.Named(ctx, s.name)
 	cmds, acked, err := q.lasting(ctx, c, keys, once)
 	if function && (isUnknownFunction(err) || isNoFunctions(err)) {
 		function = q.functions.again(ctx, c, s, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/internal/proc"
+	"muster/jobs/queue/hooks"
 	"muster/jobs/queue/keys"
 )
 
@@ -70,6 +71,7 @@ func (q *Conn) call(ctx context.Context, c *redis.Client, s *Script, name string
 		return s.Call(ctx, c, name, args...)
 	}
 	keys := []string{keys.Zone(name, "zone", "")}
+	ctx = hooks.Named(ctx, s.name)
 	cmd := c.FCall(ctx, s.function, keys, args...)
 	err := cmd.Err()
 	switch {

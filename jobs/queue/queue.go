@@ -14,6 +14,7 @@ import (
 
 	"muster/internal/proc"
 	"muster/jobs"
+	"muster/jobs/queue/hooks"
 	"muster/jobs/queue/keys"
 )
 
@@ -32,6 +33,8 @@ type Conn struct {
 	durable string // describes the persistence of the servers; set by Open
 
 	functions functions // whether to call step as a function
+
+	hooks.Meter // counts all calls
 
 	Hand   Hand   // jobs in hand here
 	Places Places // zones of tasks and jobs

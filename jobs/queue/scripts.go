@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs/queue/form"
+	"muster/jobs/queue/hooks"
 	"muster/jobs/queue/keys"
 )
 
@@ -115,7 +116,7 @@ func loadRun(name string, seldomNeeded []string, text string) *Script {
 
 // Call calls the script in a zone: EVALSHA, and once EVAL if Redis does not know the script.
 func (s *Script) Call(ctx context.Context, c redis.Scripter, zone string, args ...any) *redis.Cmd {
-	return s.Run(ctx, c, []string{keys.Zone(zone, "zone", "")}, args...)
+	return s.Run(hooks.Named(ctx, s.name), c, []string{keys.Zone(zone, "zone", "")}, args...)
 }
 
 // alone makes a script without a prelude: it uses keys of the hub.

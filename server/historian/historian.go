@@ -39,8 +39,10 @@ type Historian struct {
 	term  Term
 	at    map[string]api.Position // by zone, as the store has it
 	cared time.Time               // when the streams were last trimmed
-	begun bool                    // Redis and history were compared once
-	busy  bool                    // the last round stored something
+	round struct {
+		begun bool // Redis and history were compared once
+		busy  bool // the last one stored something
+	}
 
 	ends   ends
 	forget forgetter
@@ -75,7 +77,7 @@ func (h *Historian) Run(ctx context.Context) error {
 			h.Log.Debug("whether history is written could not be kept", "error", err2)
 		}
 		wait := poll
-		if h.busy {
+		if h.round.busy {
 			wait = pollSoon
 		}
 		switch {
@@ -118,7 +120,7 @@ func (h *Historian) say(said string, err error) string {
 
 // RunOnce stores what is new in all streams, a page of each, and reports whether there is more.
 func (h *Historian) RunOnce(ctx context.Context) (more bool, err error) {
-	h.busy = false
+	h.round.busy = false
 	zones, err := h.Queue.Zones.Zones(ctx)
 	if err != nil {
 		return false, err
@@ -127,7 +129,7 @@ func (h *Historian) RunOnce(ctx context.Context) (more bool, err error) {
 	if spoiled != nil && !queue.Spoiled(spoiled) {
 		return false, spoiled
 	}
-	if !h.begun {
+	if !h.round.begun {
 		err := h.begin(ctx)
 		if err != nil && !queue.Spoiled(err) {
 			return false, errors.Join(spoiled, err)
@@ -177,7 +179,7 @@ func (h *Historian) begin(ctx context.Context) error {
 	if err == nil {
 		err = h.suspect(ctx)
 	}
-	h.begun = err == nil
+	h.round.begun = err == nil
 	return err
 }
 
@@ -289,8 +291,11 @@ func (h *Historian) store(ctx context.Context, b history.Batch) error {
 	}
 	h.at[b.Zone] = api.Position{Zone: b.Zone, Last: b.Last, Entries: b.Entries}
 	h.outage.keep(b.Zone, b.Entries)
-	h.busy = true
+	h.round.busy = true
 	h.healer.add(needs.Over...)
+	if err := h.Counting.count(ctx, b); err != nil {
+		h.Log.Warn("the metrics lack windows that were missed", "zone", b.Zone, "error", err)
+	}
 	return h.Estimates.save(ctx, changed)
 }
 

@@ -24,7 +24,8 @@ type Needs struct {
 	Estimates Estimates
 	Guard     *Guard
 
-	Proofs Proofs
+	Proofs   Proofs
+	Counting Counting
 
 	// Stock returns the inventory in force with its version; nil: this server has none.
 	Stock func() (inv *fleet.Inventory, version string)

@@ -1,7 +1,7 @@
 // Package metrics is what a server tells Prometheus: the counters of the server itself, and the
 // numbers that it reads from Redis for each scrape. It formats and counts, and asks nobody.
 //
-// Floor 2: may import jobs.
+// Floor 2: may import jobs, jobs/queue/hooks, master/governor.
 package metrics
 
 import (
@@ -28,6 +28,7 @@ type Meters struct {
 	tasksOpen   *prometheus.GaugeVec     // by state
 	notProven   prometheus.Counter
 	glass       prometheus.Counter
+	Work        *Work
 }
 
 // New returns the meters of a server of a version. The counter of refused logins shows all
@@ -68,6 +69,7 @@ func New(version string, reasons ...string) *Meters {
 		Help:        "Always 1; the label is the version of this server.",
 		ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
+	m.Work = newWork(m.registry)
 	m.registry.MustRegister(m.seconds, m.tasksOpen, build, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

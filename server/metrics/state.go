@@ -1,9 +1,12 @@
 package metrics
 
 import (
+	"math"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"muster/jobs"
+	"muster/jobs/queue/hooks"
 	"muster/master/governor"
 )
 
@@ -21,6 +24,9 @@ type State struct {
 	Writes    bool
 	Audit     *Audit  // nil: this server keeps none
 	Notify    *Notify // nil: there are no rules
+	Wrong     map[Part]bool
+	Groups    int // that are frozen; -1: not read
+	Calls     []hooks.Call
 }
 
 // History says whether history is written.
@@ -40,6 +46,9 @@ type Zone struct {
 	Queued, Again, Due int64
 	Overdue            float64 // seconds
 	Shut               bool
+	Stops              map[Stop]bool
+	Working            int  // nodes that begin jobs; -1: not known
+	Unserved           bool // there are none, and it matters
 	EndedJobs          map[jobs.Outcome]int64
 	EndedTasks         int64
 }
@@ -100,6 +109,15 @@ func (now State) collect() snapshot {
 	for _, z := range now.Zones {
 		out.zone(z)
 	}
+	if now.Groups >= 0 {
+		out.add("muster_groups_frozen", "Redundancy groups that are frozen: a disruptive job in them "+
+			"ended unknown, and a person must look.", float64(now.Groups))
+	}
+	for _, part := range Parts() {
+		out.add("muster_trouble", "1 for each part of the house of which muster health says what is "+
+			"wrong.", number(now.Wrong[part]), "part", string(part))
+	}
+	out.calls(now.Calls)
 	out.add("muster_timetable_in_doubt", "1 while no server has signed the timetable in Redis, or it "+
 		"is not the last one.", number(now.Times))
 	out.add("muster_redis_up", "1 if Redis could be read.", number(now.Up))
@@ -137,6 +155,16 @@ func (s *snapshot) zone(z Zone) {
 		"run; 0 if none was to run yet.", z.Overdue, "zone", z.Name)
 	s.add("muster_zone_frozen", "1 while nothing starts in the zone: it is frozen or paused, or all "+
 		"of muster is halted.", number(z.Shut), "zone", z.Name)
+	for _, stop := range Stops() {
+		s.add("muster_zone_stopped", "1 while nothing starts in the zone for this reason.",
+			number(z.Stops[stop]), "zone", z.Name, "reason", string(stop))
+	}
+	if z.Working >= 0 {
+		s.add("muster_zone_nodes", "Nodes that begin jobs of the zone.", float64(z.Working), "zone",
+			z.Name)
+		s.add("muster_zone_unserved", "1 while no node begins jobs of the zone, and it has open tasks, "+
+			"or hosts and had a node before.", number(z.Unserved), "zone", z.Name)
+	}
 	const all = " since Redis knows the zone. Every server says the same number: do not add them up."
 	for _, o := range jobs.Outcomes() {
 		s.append(prometheus.CounterValue, metric{"muster_jobs_ended_total",
@@ -177,6 +205,13 @@ func (s *snapshot) nodes(list []jobs.Node) {
 	}
 	s.add("muster_nodes_in_doubt", "Nodes whose workers do not know what is agreed about times, or "+
 		"whom they may trust, and begin nothing.", float64(doubt))
+	noted, wrong, skew := clocks(list)
+	s.add("muster_nodes_noted", "Nodes with a message for the operator, such as a refused reload or "+
+		"children that do not start; muster nodes shows it.", float64(noted))
+	s.add("muster_nodes_clock_wrong", "Nodes whose clock differs from that of Redis so much that "+
+		"they begin no job that needs a window.", float64(wrong))
+	s.add("muster_nodes_clock_skew_seconds", "Greatest difference between the clock of a node and "+
+		"that of Redis.", skew)
 	s.add("muster_nodes_paused", "Nodes that take nothing, by order of an operator.", float64(paused))
 	for kind, n := range starved {
 		s.add("muster_nodes_starved", "Nodes that take nothing because their machines lack something. A "+
@@ -189,6 +224,24 @@ func (s *snapshot) nodes(list []jobs.Node) {
 			"for a while.", float64(n), "state", state)
 	}
 	s.add("muster_children", "Worker processes of all nodes that are not gone.", float64(children))
+}
+
+// clocks counts the nodes that live with a message, those with a wrong clock, and returns the
+// greatest difference of a clock.
+func clocks(list []jobs.Node) (noted, wrong int, skew float64) {
+	for _, n := range list {
+		if n.State == jobs.NodeGone {
+			continue
+		}
+		if n.Note != "" {
+			noted++
+		}
+		if n.Clock.Wrong() {
+			wrong++
+		}
+		skew = max(skew, math.Abs(n.Clock.Skew))
+	}
+	return noted, wrong, skew
 }
 
 // starve counts a node for each kind of which its machine has too little. Words of a later version

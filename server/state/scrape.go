@@ -9,12 +9,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"muster/history"
+	"muster/jobs"
 	"muster/jobs/queue"
-	"muster/server/calendar"
-	"muster/server/historian"
+	"muster/jobs/queue/hooks"
 	"muster/server/metrics"
-	"muster/server/stock"
 	"muster/server/web"
 )
 
@@ -23,17 +21,17 @@ const scrapeTimeout = 3 * time.Second
 
 // Scraper answers Prometheus.
 type Scraper struct {
-	Queue   Queue
-	Stock   *stock.Store
-	History *history.Store // nil: none
-	Trouble *historian.Trouble
+	Health
+	Groups  Groups
+	Calls   func() []hooks.Call
 	Streams Streams
 	Meters  *metrics.Meters
-	Times   *calendar.Calendar
-	Audit   interface {
-		Gauges(ctx context.Context) (*metrics.Audit, error)
-	}
-	Notify func(ctx context.Context) *metrics.Notify
+	Notify  func(ctx context.Context) *metrics.Notify
+}
+
+// Groups reads redundancy groups.
+type Groups interface {
+	Groups(ctx context.Context) ([]jobs.Group, error)
 }
 
 // Routes registers the routes of the resource.
@@ -52,7 +50,8 @@ func (s Scraper) Routes(api huma.API) {
 func (s Scraper) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), scrapeTimeout)
 	defer cancel()
-	now := metrics.State{Hosts: -1, Refused: s.Stock.Refused(), Streams: s.Streams.Open()}
+	now := metrics.State{Hosts: -1, Groups: -1, Calls: s.Calls(), Refused: s.Stock.Refused(),
+		Streams: s.Streams.Open()}
 	if stock, err := s.Stock.Get(); err == nil {
 		now.Hosts = stock.Len()
 	}
@@ -63,13 +62,26 @@ func (s Scraper) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	// The numbers that could be read are shown; health says why the others could not.
 	now.Audit, _ = s.Audit.Gauges(ctx)
 	now.Notify = s.Notify(ctx)
-	now.Times = s.Times.Doubt(ctx) != nil
+	now.Times = s.Calendar.Doubt(ctx) != nil
 	if now.Nodes, err = s.Queue.Nodes.Nodes(ctx); err == nil {
 		now.NodesRead = true
-		now.Zones, err = zoneStates(ctx, s.Queue)
+		now.Zones, err = s.zones(ctx)
 	}
 	now.Up = err == nil
-	now.Writes = now.Up && s.Queue.Conn.Writes(ctx) == nil
+	wrong, full := s.look(ctx, true)
+	now.Writes = now.Up && full == nil
+	now.Wrong = map[metrics.Part]bool{}
+	for _, f := range wrong {
+		now.Wrong[f.part] = true
+	}
+	if groups, err := s.Groups.Groups(ctx); err == nil {
+		now.Groups = 0
+		for _, g := range groups {
+			if g.Frozen != "" {
+				now.Groups++
+			}
+		}
+	}
 	s.Meters.Serve(w, r, now)
 }
 
@@ -85,12 +97,19 @@ func (s Scraper) historyNow(ctx context.Context) *metrics.History {
 	return h
 }
 
-// zoneStates reads all zones, at the cost of a few calls each. A zone in which somebody else has
-// written does not hide the others.
-func zoneStates(ctx context.Context, q Queue) ([]metrics.Zone, error) {
+// zones reads all zones, at the cost of a few calls each. A zone in which somebody else has written
+// does not hide the others.
+func (s Scraper) zones(ctx context.Context) ([]metrics.Zone, error) {
+	q := s.Queue
 	zones, err := q.Conn.Zones(ctx)
 	if err != nil {
 		return nil, err
+	}
+	working, staffErr := q.Nodes.Staff(ctx) // fails if one zone is spoiled
+	owed := map[string]bool{}
+	debts, _ := q.Debts.Debts(ctx, zones) // of those that can be read
+	for _, d := range debts {
+		owed[d.Zone] = d.Owed != ""
 	}
 	var out []metrics.Zone
 	for _, zone := range zones {
@@ -101,9 +120,18 @@ func zoneStates(ctx context.Context, q Queue) ([]metrics.Zone, error) {
 		if err != nil && !spoiled {
 			return out, err
 		}
-		out = append(out, metrics.Zone{Name: zone, Spoiled: spoiled, Queued: d.Queued, Again: d.Again,
-			Due: d.Due, Overdue: d.Overdue, Shut: !d.Frozen.IsZero() || d.Halted != "" || d.Paused != "",
-			EndedJobs: ends.Jobs, EndedTasks: ends.Tasks})
+		one := metrics.Zone{Name: zone, Spoiled: spoiled, Queued: d.Queued, Again: d.Again,
+			Due: d.Due, Overdue: d.Overdue, EndedJobs: ends.Jobs, EndedTasks: ends.Tasks,
+			Stops: map[metrics.Stop]bool{metrics.StopFreeze: !d.Frozen.IsZero(),
+				metrics.StopHistory: owed[zone], metrics.StopPause: d.Paused != "",
+				metrics.StopHalt: d.Halted != ""}}
+		one.Shut = !d.Frozen.IsZero() || d.Halted != "" || d.Paused != ""
+		if z := working[zone]; staffErr != nil {
+			one.Working = -1
+		} else if z != nil {
+			one.Working, one.Unserved = z.Working, z.Alarming(s.Stock.HasZone(zone))
+		}
+		out = append(out, one)
 	}
 	return out, nil
 }
