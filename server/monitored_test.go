@@ -155,6 +155,9 @@ func families(text string) map[string]string {
 
 // docs/METRICS.md lists each family that a server says, with its type and labels, and no other.
 func TestThePageOfMetricsIsTrue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a house of which all is known, and then lost")
+	}
 	t.Parallel()
 	m := startMonitored(t)
 	m.ill()
