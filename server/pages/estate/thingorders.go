@@ -19,10 +19,12 @@ func Content() frame.Content {
 			"/history": theHistory, "/nodes": theNodes, "/approvals": theApprovals,
 			"/approvals/{task}": approval, "/audit": theAudit, "/access": theAccess, "/search": search},
 		Orders:  map[string]frame.Planner{"/order/{word}": thingOrder("house")},
+		Words:   map[string][]string{"/order/{word}": frame.Sorted(deeds["house"])},
 		Answers: map[string]frame.Answer{"GET /fleet/map": fleetMap, "GET /fleet/count": fleetCount},
 	}
 	for _, kind := range []string{"zone", "customer", "group", "host", "schedule"} {
-		c.Orders["/"+kind+"s/{"+kind+"}/order/{word}"] = thingOrder(kind)
+		path := "/" + kind + "s/{" + kind + "}/order/{word}"
+		c.Orders[path], c.Words[path] = thingOrder(kind), frame.Sorted(deeds[kind])
 	}
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -29,6 +30,7 @@ type Frame struct {
 	needs Needs
 	mux   *http.ServeMux
 	views map[string]bool // the patterns of pages that show something
+	all   []string        // the addresses of Addresses
 	lives lives
 }
 
@@ -37,9 +39,10 @@ type Answer func(p *Frame, w http.ResponseWriter, r *http.Request)
 
 // A Content is what a room adds to the pages: by paths of its own.
 type Content struct {
-	Views   map[string]View    // pages that show something
-	Orders  map[string]Planner // pages of orders
-	Answers map[string]Answer  // by method and path
+	Views   map[string]View     // pages that show something
+	Orders  map[string]Planner  // pages of orders
+	Words   map[string][]string // what {word} may be in the path of an order
+	Answers map[string]Answer   // by method and path
 }
 
 // NewFrame returns a frame with the content of some rooms.
@@ -48,13 +51,18 @@ func NewFrame(n Needs, rooms ...Content) *Frame {
 	for _, c := range rooms {
 		for path, v := range c.Views {
 			p.views["GET "+path] = true
+			p.all = append(p.all, path)
 			p.mux.HandleFunc("GET "+path, p.show(v))
 		}
 		for path, o := range c.Orders {
+			p.all = append(p.all, spelled(path, c.Words[path])...)
 			p.mux.HandleFunc("GET "+path, p.ask(o))
 			p.mux.HandleFunc("POST "+path, p.order(o))
 		}
 		for pattern, f := range c.Answers {
+			if path, is := strings.CutPrefix(pattern, "GET "); is {
+				p.all = append(p.all, path)
+			}
 			p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { f(p, w, r) })
 		}
 	}
@@ -62,6 +70,29 @@ func NewFrame(n Needs, rooms ...Content) *Frame {
 	p.mux.HandleFunc("GET /live/once", p.once)
 	p.mux.HandleFunc("GET "+assets.Prefix, assets.Serve)
 	return p
+}
+
+// spelled returns the path of an order with each of its words.
+func spelled(path string, words []string) []string {
+	var out []string
+	for _, word := range words {
+		out = append(out, strings.Replace(path, "{word}", word, 1))
+	}
+	if !strings.Contains(path, "{word}") {
+		out = []string{path}
+	}
+	return out
+}
+
+// Addresses lists the addresses that a person may open, as patterns: pages, orders by their words,
+// files. The streams behind pages are not among them.
+func (p *Frame) Addresses() []string {
+	list := slices.Clone(p.all)
+	for i := range list {
+		list[i] = strings.TrimSuffix(list[i], "{$}")
+	}
+	slices.Sort(list)
+	return list
 }
 
 // Has reports whether a request is one for the pages.

@@ -19,6 +19,7 @@ func Content() frame.Content {
 			"/jobs/{job}": job,
 			"/run":        runList, "/runbooks": theRunbooks, "/runbooks/{runbook}": runbook},
 		Orders: map[string]frame.Planner{"/tasks/{task}/order/{word}": taskOrder},
+		Words:  map[string][]string{"/tasks/{task}/order/{word}": frame.Sorted(taskNames)},
 		Answers: map[string]frame.Answer{"GET /tasks/{task}/map": taskMap, "GET /jobs/{job}/raw": rawLog,
 			"GET /run/{runbook}": runForm, "POST /run/{runbook}": runPost},
 	}
