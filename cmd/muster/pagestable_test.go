@@ -29,7 +29,7 @@ func section(t *testing.T, heading string) string {
 }
 
 var (
-	quoted = regexp.MustCompile("`([^`]+)`")
+	quoted   = regexp.MustCompile("`([^`]+)`")
 	tableRow = regexp.MustCompile(`(?m)^\| (.+?) \| (.+) \|$`)
 )
 

@@ -6,11 +6,13 @@ package pages
 import (
 	"muster/server/pages/estate"
 	"muster/server/pages/frame"
+	"muster/server/pages/sheets"
 	"muster/server/pages/times"
 	"muster/server/pages/work"
 )
 
 // New returns the pages.
 func New(n frame.Needs) *frame.Frame {
-	return frame.NewFrame(n, work.Content(), estate.Content(), times.Content())
+	return frame.NewFrame(n, work.Content(), estate.Content(), times.Content(),
+		sheets.Content())
 }

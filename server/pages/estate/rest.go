@@ -123,8 +123,8 @@ func theHistory(h frame.House, r *http.Request) (frame.Show, error) {
 	return s, nil
 }
 
-// export returns the address of the same jobs as a file.
-func (f historyFacts) export() string {
+// file returns the address of the same jobs as a file.
+func (f historyFacts) file(path string) string {
 	q := url.Values{}
 	for _, name := range historyNames {
 		if v := f.q.Get(name); v != "" {
@@ -134,7 +134,7 @@ func (f historyFacts) export() string {
 	if q.Get("from") == "" {
 		q.Set("from", f.from)
 	}
-	return "/v1/history/export?" + q.Encode()
+	return path + "?" + q.Encode()
 }
 
 // theNodes lists nodes and duties.

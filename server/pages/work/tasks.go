@@ -210,6 +210,7 @@ type jobFacts struct {
 	next   int64
 	ended  bool
 	task   string
+	find   logFind // of ?find=; its word is empty: nothing is looked for
 }
 
 // job shows a job with a part of its log.
@@ -222,7 +223,7 @@ func job(h frame.House, r *http.Request) (frame.Show, error) {
 	}
 	f.course = frame.Try[api.Course](h, path+"/course", nil)
 	from, err := strconv.ParseInt(r.URL.Query().Get("from"), 10, 64)
-	if err != nil || from < 0 {
+	if err != nil || from < 0 || r.URL.Query().Get("find") != "" {
 		from = 0
 	}
 	f.from = from
@@ -232,6 +233,7 @@ func job(h frame.House, r *http.Request) (frame.Show, error) {
 	} else {
 		b := a.Body.Bytes()
 		f.ended = a.Head.Get(api.HeaderEnded) == "true"
+		f.find = findIn(outputOf(b), strings.TrimSpace(r.URL.Query().Get("find")))
 		if len(b) > logShown {
 			b = b[:logShown]
 			for i := 0; i < utf8.UTFMax && len(b) > 0 && !utf8.Valid(b[len(b)-1:]); i++ {
@@ -244,6 +246,7 @@ func job(h frame.House, r *http.Request) (frame.Show, error) {
 	return frame.Show{Title: "Job " + id, Nav: "Tasks", Parts: []frame.Part{
 		{ID: "state", Live: true, Body: jobState(f)},
 		{ID: "timeline", Live: true, Body: jobTimeline(f)},
+		{ID: "look", Body: logSearch(f)},
 		{ID: "log", Live: true, Body: jobLog(f)},
 	}}, nil
 }
