@@ -105,8 +105,8 @@ func TestAJobsLogIsSearched(t *testing.T) {
 		strings.Contains(text, "first") {
 		t.Errorf("the search shows\n%s", text)
 	}
-	if _, text := w.page("/jobs/"+task+":fw001?find=%3Cscript%3E", nil);
-		!strings.Contains(text, "No line of the log has “<script>”") {
+	_, text := w.page("/jobs/"+task+":fw001?find=%3Cscript%3E", nil)
+	if !strings.Contains(text, "No line of the log has “<script>”") {
 		t.Errorf("a search for nothing shows\n%s", text)
 	}
 }

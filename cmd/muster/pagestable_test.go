@@ -4,6 +4,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -105,6 +106,35 @@ func TestEachCommandHasItsPageOrAReason(t *testing.T) {
 	for _, at := range addresses {
 		if !slices.Contains(shown, at) {
 			t.Errorf("the page %s has no row in docs/PAGES.md, part Commands and pages", at)
+		}
+	}
+}
+
+var complaintRow = regexp.MustCompile(`(?m)^\| (\d+) \| (.+?) \| (.+) \|$`)
+
+// Each complaint about the pages of others has a test, a page or a document that answers it, or is
+// said to be open. internal/tidy looks for the tests and documents that docs name.
+func TestEachComplaintHasAnAnswer(t *testing.T) {
+	t.Parallel()
+	addresses := pages.New(frame.Needs{}).Addresses()
+	rows := complaintRow.FindAllStringSubmatch(section(t, "What users of other pages complained of"), -1)
+	const all = 47
+	if len(rows) != all {
+		t.Errorf("%d complaints, want %d", len(rows), all)
+	}
+	for i, row := range rows {
+		if row[1] != strconv.Itoa(i+1) {
+			t.Errorf("complaint %s stands where %d should", row[1], i+1)
+		}
+		shown := codes(row[3], "/")
+		for _, at := range shown {
+			if !slices.Contains(addresses, at) {
+				t.Errorf("complaint %s: there is no page %s", row[1], at)
+			}
+		}
+		if len(shown)+len(codes(row[3], "Test")) == 0 && !strings.Contains(row[3], "](") &&
+			!strings.HasPrefix(row[3], "not answered: ") {
+			t.Errorf("complaint %s: %q names no test, no page and no document", row[1], row[3])
 		}
 	}
 }
