@@ -173,22 +173,29 @@ func (s *stage) startRedis() (url string, err error) {
 }
 
 func (s *stage) writeConfig(redis string) (path string, err error) {
+	people, err := s.writePeople()
+	if err != nil {
+		return "", err
+	}
 	text, err := yaml.Marshal(map[string]any{
 		"redis": map[string]any{"url": redis, "embedded": true},
 		"server": map[string]any{"key": filepath.Join(s.dir, "server.key"), "listen": []string{
-			"unix:" + filepath.Join(s.dir, "api.sock"), "127.0.0.1:0"}}, // the port is for browsers
+			"unix:" + filepath.Join(s.dir, "api.sock"), "127.0.0.1:0"}, // the port is for browsers
+			"access": people},
 		"master":    map[string]any{"children": s.flags.children, "slots": s.flags.slots, "drain": "10s"},
 		"overload":  map[string]any{"after": demoAfter.String()},
 		"node":      map[string]any{"name": "demo", "dir": filepath.Join(s.dir, "node")},
 		"inventory": []string{filepath.Join(s.dir, fakefleet.InventoryFile)},
-		"runbooks":  []string{filepath.Join(s.dir, "ruleset.yaml")},
+		"runbooks": []string{filepath.Join(s.dir, "ruleset.yaml"),
+			filepath.Join(s.dir, "upkeep.yaml")},
 	})
 	if err != nil {
 		return "", err
 	}
-	err = os.WriteFile(filepath.Join(s.dir, "ruleset.yaml"), []byte(demoRunbook), 0o600)
-	if err != nil {
-		return "", err
+	for name, text := range map[string]string{"ruleset": demoRunbook, "upkeep": demoUpkeep} {
+		if err := os.WriteFile(filepath.Join(s.dir, name+".yaml"), []byte(text), 0o600); err != nil {
+			return "", err
+		}
 	}
 	if err := s.writeKey(); err != nil {
 		return "", err

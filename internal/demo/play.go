@@ -81,6 +81,12 @@ func playDemo(c *cobra.Command, f demoFlags) error {
 		return cli.Exit(cli.ExitNotAll, err)
 	}
 	defer s.Close()
+	if err := st.agree(ctx, s); err != nil {
+		return cli.Exit(cli.ExitNotAll, errors.Join(err, st.logs()))
+	}
+	if f.stay && !s.JSON {
+		s.Say("export MUSTER_URL=%s\n%s", st.url, st.link(ctx, s))
+	}
 	story, err := st.play(ctx, s)
 	if ctx.Err() != nil {
 		return cli.Exit(cli.ExitInterrupted, errors.New("interrupted: nothing is left behind"))
@@ -263,8 +269,8 @@ func (st *stage) link(ctx context.Context, s *cli.Session) string {
 	if err != nil {
 		return "There is no link for a browser: " + err.Error()
 	}
-	return "Or in a browser (the link works once; `muster login --browser` makes another):\n\n  " +
-		l.URL
+	return "See it in a browser (the link works once, for a minute; `muster login --browser` makes " +
+		"another):\n\n  " + l.URL + "\n"
 }
 
 // stay keeps the stage until Ctrl-C.

@@ -122,6 +122,7 @@ var floors = map[string]int{
 	"server/pages":               7,
 	"server/pages/estate":        6,
 	"server/pages/frame":         5,
+	"server/pages/rollouts":      6,
 	"server/pages/sheets":        6,
 	"server/pages/times":         6,
 	"server/pages/work":          6,

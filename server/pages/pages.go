@@ -6,6 +6,7 @@ package pages
 import (
 	"muster/server/pages/estate"
 	"muster/server/pages/frame"
+	"muster/server/pages/rollouts"
 	"muster/server/pages/sheets"
 	"muster/server/pages/times"
 	"muster/server/pages/work"
@@ -14,5 +15,5 @@ import (
 // New returns the pages.
 func New(n frame.Needs) *frame.Frame {
 	return frame.NewFrame(n, work.Content(), estate.Content(), times.Content(),
-		sheets.Content())
+		sheets.Content(), rollouts.Content())
 }

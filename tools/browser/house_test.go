@@ -23,6 +23,7 @@ import (
 type house struct {
 	url    string // of the pages, behind the door
 	port   string // of the server
+	early  string // a link that logs in once, from before the story
 	socket string
 	binary string
 	cmd    *exec.Cmd
@@ -37,7 +38,7 @@ var demo *house
 
 func TestMain(m *testing.M) {
 	code := 1
-	h, err := startHouse(os.Getenv("MUSTER_DEMO_HOSTS"))
+	h, err := startHouse(os.Getenv("MUSTER_DEMO_HOSTS"), false)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "no house to look at:", err)
 	} else {
@@ -53,8 +54,8 @@ var (
 	linkLine   = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/login/once/`)
 )
 
-// startHouse starts the demo and waits until its story is over.
-func startHouse(hosts string) (*house, error) {
+// startHouse starts the demo and waits until its story is over, or, early, until one can look.
+func startHouse(hosts string, early bool) (*house, error) {
 	if hosts == "" {
 		hosts = "300"
 	}
@@ -82,8 +83,11 @@ func startHouse(hosts string) (*house, error) {
 			h.socket = m[1]
 		}
 		if m := linkLine.FindStringSubmatch(lines.Text()); m != nil {
-			h.port = m[1]
-			break
+			over := h.port != "" // the second link comes after the story
+			h.port, h.early = m[1], strings.TrimSpace(lines.Text())
+			if early || over {
+				break
+			}
 		}
 	}
 	if h.port == "" {
@@ -167,9 +171,11 @@ func (h *house) muster(t testing.TB, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), h.binary, args...)
 	c.Env = append(os.Environ(), "MUSTER_URL=unix://"+h.socket)
+	var words strings.Builder
+	c.Stderr = &words
 	out, err := c.Output()
 	if err != nil {
-		t.Fatalf("muster %q: %v\n%s", args, err, out)
+		t.Fatalf("muster %q: %v\n%s%s", args, err, out, words.String())
 	}
 	return string(out)
 }

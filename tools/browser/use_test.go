@@ -216,3 +216,16 @@ func TestAListWaitsForAClick(t *testing.T) {
 	x.until(`document.getElementById("tasks").textContent.includes("` + task + `")`)
 	x.quiet()
 }
+
+// TestAnOrderIsFoundWithTheKeyboard goes to the order about a host with the keyboard alone.
+func TestAnOrderIsFoundWithTheKeyboard(t *testing.T) {
+	x := open(t, browserOf(t), wide)
+	x.login()
+	x.visit("/")
+	x.run(chromedp.KeyEvent("/"), chromedp.KeyEvent("drain fw0003\r"), chromedp.WaitReady("#found a"),
+		chromedp.Focus("#found a"), chromedp.KeyEvent("\r"), chromedp.WaitReady("#reason"))
+	if at := x.js("location.pathname"); at != "/hosts/fw0003/order/drain" {
+		t.Fatalf("at %s", at)
+	}
+	x.quiet()
+}

@@ -1,11 +1,9 @@
 package estate
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -256,71 +254,6 @@ func factsOfWho(w api.Whoami) []frame.Fact {
 		{Name: "May, somewhere", Value: strings.Join(w.Verbs, ", ")}, {Name: "Admin",
 			Value: frame.Yes(w.Admin)}}
 }
-
-// A hit is something that a search has found.
-type found struct{ kind, name, link, words string }
-
-// foundMax bounds the hosts that a search shows.
-const foundMax = 50
-
-// search looks for hosts, tasks, runbooks and customers.
-func search(h frame.House, r *http.Request) (frame.Show, error) {
-	// The key that leads to the field may come along with the word.
-	word := strings.TrimLeft(strings.TrimSpace(r.URL.Query().Get("q")), "/")
-	var list []found
-	if word != "" {
-		list = lookFor(h, strings.ToLower(word))
-	}
-	return frame.Show{Title: "Search", Nav: "", Parts: []frame.Part{{ID: "found",
-		Body: foundPart(word, list)}}}, nil
-}
-
-// lookFor returns what has a word in its name.
-func lookFor(h frame.House, word string) []found {
-	var list []found
-	has := func(text string) bool { return strings.Contains(strings.ToLower(text), word) }
-	books := frame.Try[api.RunbookList](h, "/v1/runbooks", nil)
-	for _, b := range books.Is.Runbooks {
-		if has(b.Name) {
-			list = append(list, found{"runbook", b.Name, "/runbooks/" + b.Name, b.Description})
-		}
-	}
-	all := frame.Try[api.TaskList](h, "/v1/tasks", url.Values{"limit": {"500"}})
-	for _, t := range all.Is.Tasks {
-		if has(string(t.Task)) || has(t.Runbook+" "+t.Operator) && len(list) < foundMax {
-			list = append(list, found{"task", string(t.Task), "/tasks/" + string(t.Task),
-				t.Runbook + " on " + frame.ClipText(t.On) + " of " + t.Operator})
-		}
-	}
-	customers, hosts := map[string]int{}, 0
-	page := frame.Try[api.HostList](h, "/v1/hosts", nil)
-	for _, one := range page.Is.Hosts {
-		customers[one.Customer]++
-		if has(one.Name) || has(one.Address) {
-			if hosts++; hosts <= foundMax {
-				list = append(list, found{"host", one.Name, "/hosts/" + one.Name, one.Customer + " " +
-					one.Address})
-			}
-		}
-	}
-	if hosts > foundMax {
-		list = append(list, found{"host", fmt.Sprintf("and %d more hosts", hosts-foundMax), "/fleet", ""})
-	}
-	for _, c := range frame.Sorted(customers) {
-		if c != "" && has(c) {
-			list = append(list, found{"customer", c, "/fleet?on=" + url.QueryEscape("customer="+c),
-				frame.Count(customers[c], "host", "hosts")})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b found) int {
-		return cmp.Compare(rank[a.kind],
-			rank[b.kind])
-	})
-	return list
-}
-
-// rank orders the kinds of things that a search finds.
-var rank = map[string]int{"host": 1, "customer": 2, "task": 3, "runbook": 4}
 
 // scheduleState says whether a schedule has ticks.
 func scheduleState(s api.ScheduleInfo) string {

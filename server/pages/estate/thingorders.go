@@ -21,6 +21,7 @@ func Content() frame.Content {
 		Orders:  map[string]frame.Planner{"/order/{word}": thingOrder("house")},
 		Words:   map[string][]string{"/order/{word}": frame.Sorted(deeds["house"])},
 		Answers: map[string]frame.Answer{"GET /fleet/map": fleetMap, "GET /fleet/count": fleetCount},
+		Hints:   verbWords(),
 	}
 	for _, kind := range []string{"zone", "customer", "group", "host", "schedule"} {
 		path := "/" + kind + "s/{" + kind + "}/order/{word}"

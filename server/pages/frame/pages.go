@@ -31,6 +31,7 @@ type Frame struct {
 	mux   *http.ServeMux
 	views map[string]bool // the patterns of pages that show something
 	all   []string        // the addresses of Addresses
+	hints []string        // of all rooms
 	lives lives
 }
 
@@ -42,6 +43,7 @@ type Content struct {
 	Views   map[string]View     // pages that show something
 	Orders  map[string]Planner  // pages of orders
 	Words   map[string][]string // what {word} may be in the path of an order
+	Hints   []string            // words with which a search begins that leads to an order
 	Answers map[string]Answer   // by method and path
 }
 
@@ -49,6 +51,7 @@ type Content struct {
 func NewFrame(n Needs, rooms ...Content) *Frame {
 	p := &Frame{needs: n, mux: http.NewServeMux(), views: map[string]bool{}}
 	for _, c := range rooms {
+		p.hints = append(p.hints, c.Hints...)
 		for path, v := range c.Views {
 			p.views["GET "+path] = true
 			p.all = append(p.all, path)
@@ -162,6 +165,7 @@ type View func(h House, r *http.Request) (Show, error)
 type head struct {
 	who  api.Whoami
 	nav  []entry
+	hint []string
 	live string // the address of the stream; empty: the page does not change
 	path string
 }
@@ -185,7 +189,7 @@ func (p *Frame) show(v View) http.HandlerFunc {
 
 // write writes a page.
 func (p *Frame) Write(w http.ResponseWriter, r *http.Request, h House, s Show) {
-	d := head{nav: menu(s.Nav), path: r.URL.RequestURI()}
+	d := head{nav: menu(s.Nav), hint: p.hints, path: r.URL.RequestURI()}
 	// A page without its caller's name is better than none: the API has let the caller in.
 	_ = h.Get("/v1/whoami", nil, &d.who)
 	for _, one := range s.Parts {
@@ -227,6 +231,7 @@ type entry struct {
 func menu(here string) []entry {
 	list := []entry{{name: "Now", path: "/"}, {name: "Tasks", path: "/tasks"},
 		{name: "Fleet", path: "/fleet"}, {name: "Run", path: "/run"}, {name: "Queue", path: "/queue"},
+		{name: "Rollouts", path: "/rollouts"},
 		{name: "Windows", path: "/windows"}, {name: "Schedules", path: "/schedules"},
 		{name: "Runbooks", path: "/runbooks"}, {name: "History", path: "/history"},
 		{name: "Nodes", path: "/nodes"}, {name: "Approvals", path: "/approvals"},
