@@ -41,6 +41,9 @@ func (h Handle) Rows(ctx context.Context, what, query string, args []any,
 	return h.s.rows(ctx, what, query, args, f)
 }
 
+// Reader returns the connections that only read, once the tables are right.
+func (h Handle) Reader() *sql.DB { return h.s.read }
+
 // SQLite reports whether the database is a file of SQLite.
 func (h Handle) SQLite() bool { return h.s.at.file != "" }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,12 +27,14 @@ restore.
 
 If Redis has a later version of a part, that part stays as it is. Schedules continue with
 their next tick; missed ticks are not made up for. History keeps no API tokens: make new
-ones.`,
+ones.
+
+To restore a backup of Redis and SQL see muster backup restore.`,
 		Example: `  muster restore --dry-run
   muster restore --reason 'somebody flushed the wrong Redis'
   muster restore --nothing --dry-run
   muster restore --nothing --reason 'it is to begin empty'`,
-		Args:              cobra.NoArgs,
+		Args:              noFile,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would come back, or be given up")
@@ -63,6 +66,14 @@ ones.`,
 		}
 		return writeAgreed(s.Screen, r, agreedGrid(r, "came back"))
 	})
+}
+
+// noFile names the command for somebody who has a backup.
+func noFile(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("restore takes no file: to restore a backup: muster backup restore %s", args[0])
 }
 
 // rehearse shows what an order would do with each part. With nothing no part comes back.

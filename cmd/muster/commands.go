@@ -33,7 +33,7 @@ func clientCommands() []*cobra.Command {
 		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
 		audits.NewAudit(), notices.New(), ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),
 		login.NewLogin(), login.NewLogout(), login.NewSession(), newInit(), newTrust(), acl.New(),
-		newAdmin(), tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck(), doctor.New()}
+		newAdmin(), newBackup(), tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck(), doctor.New()}
 	for _, c := range work {
 		c.GroupID = "work"
 	}

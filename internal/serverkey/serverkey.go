@@ -28,6 +28,7 @@ const (
 	Chains    Use = "chains"            // MACs
 	States    Use = "states of jobs"    // MACs of nodes, whose key is another one
 	Results   Use = "results of jobs"   // the same
+	Backups   Use = "backups"           // MACs
 )
 
 const (

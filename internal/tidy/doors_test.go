@@ -52,7 +52,7 @@ var doors = []door{
 
 	{"net/http", []string{"server", "cmd", "cli", "internal/demo", "internal/sources", "worker/secrets"}, true,
 		"the server speaks HTTP, and the CLI to it; an inventory may come from a URL, a secret from Vault"},
-	{"filippo.io/age", []string{"worker/secrets"}, true, "secrets are handled by few"},
+	{"filippo.io/age", []string{"worker/secrets", "internal/backupfile"}, true, "secrets are handled by few"},
 	{"github.com/danielgtaylor/huma", []string{"server"}, true, "the API is described in one place"},
 	{"github.com/coreos/go-oidc", []string{"server/idp"}, false, "one room judges what a provider signs"},
 	{"golang.org/x/oauth2", []string{"server/idp"}, false, "one room asks an identity provider"},
