@@ -62,6 +62,7 @@ var floors = map[string]int{
 	"server/agreed":              2,
 	"api":                        2,
 	"audit":                      0,
+	"events":                     0,
 	"fleet/ansible":              1,
 	"fleet/remote":               1,
 	"history":                    3,
