@@ -63,6 +63,7 @@ var floors = map[string]int{
 	"api":                        2,
 	"audit":                      0,
 	"events":                     0,
+	"ingress":                    2,
 	"fleet/ansible":              1,
 	"fleet/remote":               1,
 	"history":                    3,

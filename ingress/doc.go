@@ -1,0 +1,7 @@
+// Package ingress decides whether a message that arrives over HTTP is an event of a configured
+// source: it reads the file of sources, verifies signatures over the bytes as they came, and finds
+// out what tells a delivery from its repetition. It is pure: headers, bytes, secrets and time are
+// arguments.
+//
+// Floor 2: may import events, fleet, internal/jsonpath, internal/wording and scripts.
+package ingress
