@@ -26,6 +26,7 @@ const (
 	Orders    Use = "orders"            // signs orders of tasks, answers at gates, the timetable
 	Schedules Use = "schedules"         // MACs
 	Chains    Use = "chains"            // MACs
+	Events    Use = "events"            // MACs
 	States    Use = "states of jobs"    // MACs of nodes, whose key is another one
 	Results   Use = "results of jobs"   // the same
 	Backups   Use = "backups"           // MACs

@@ -119,8 +119,8 @@ func (s *Script) Call(ctx context.Context, c redis.Scripter, zone string, args .
 	return s.Run(hooks.Named(ctx, s.name), c, []string{keys.Zone(zone, "zone", "")}, args...)
 }
 
-// alone makes a script without a prelude: it uses keys of the hub.
-func alone(name, text string) *Script { return newScript(name, text) }
+// Alone makes a script without a prelude: it uses keys of the hub.
+func Alone(name, text string) *Script { return newScript(name, text) }
 
 // Scripts are the scripts that several handles or the connection itself call.
 var Scripts = struct {
@@ -142,9 +142,9 @@ var Scripts = struct {
 	Reorder:    load("reorder", nil, luaReorder),
 	Speak:      load("speak", nil, luaSpeak),
 	Blob:       load("blob", nil, luaBlob),
-	Lead:       alone("lead", luaLead),
-	Schedule:   alone("schedule", luaSchedule),
-	Tick:       alone("tick", luaTick),
+	Lead:       Alone("lead", luaLead),
+	Schedule:   Alone("schedule", luaSchedule),
+	Tick:       Alone("tick", luaTick),
 }
 
 // ScriptAppoint is the script for changed windows.

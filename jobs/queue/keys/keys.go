@@ -163,6 +163,20 @@ var HubKeys = []Key{
 	{"sessions", "hash", "AddSession, DropSession, NoteSessionUse",
 		"id of a session, link or code to a MAC by the key of servers and JSON: owner, end, hash of " +
 			"the secret; <id>/used: MAC and µs of its last use"},
+	{"inbox", "hash", "inbox",
+		"seq: number of the last event that came from elsewhere; by source: taken, again, flood, " +
+			"done, stuck, doubted (numbers), waiting (events), bytes, past (bytes), rate, told"},
+	{"event:<id>", "hash", "inbox",
+		"an event that came from elsewhere: record (a MAC by the key of servers and JSON), body as " +
+			"its sender wrote it, seq, source, customer, class, state, tries, error, outcome, ended (µs)"},
+	{"inbox:<class>:<customer>", "zset", "inbox",
+		"events of a class and a customer that wait, by their numbers; without a customer: of the " +
+			"whole house"},
+	{"turns", "zset", "inbox", "customers with waiting events, by the µs of their last turn"},
+	{"arrivals", "zset", "inbox", "all events that are kept, by their numbers"},
+	{"past:<source>", "zset", "inbox", "events of a source that have ended, by the µs of their end"},
+	{"seen:<id>", "string", "inbox",
+		"number of an event, so that its delivery is recognized when it is repeated; PX of its source"},
 }
 
 // Zone makes a key of a zone: kind is the name in ZoneKeys before "<".
