@@ -37,6 +37,7 @@ var floors = map[string]int{
 	"access":                     2,
 	"trust":                      2,
 	"notify":                     2,
+	"triggers":                   2,
 	"history/outbox":             4,
 	"server/herald":              5,
 	"server/notices":             6,
