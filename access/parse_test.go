@@ -56,7 +56,7 @@ func TestMistakesInAFileAreNamedWithTheirLines(t *testing.T) {
 		{"a typo in a kind", "who:\n  - {principal: usr:ci, roles: [admin]}\n",
 			`f:2: principal "usr:ci" has an unknown kind: did you mean "user:ci"?`},
 		{"another kind", "who:\n  - {principal: ldap:ci, roles: [admin]}\n",
-			`f:2: principal "ldap:ci" has an unknown kind: want one of os, user, oidc, cert`},
+			`f:2: principal "ldap:ci" has an unknown kind: want one of os, user, oidc, cert, trigger`},
 		{"a group as a principal", "who:\n  - {principal: os-group:ops, roles: [admin]}\n",
 			`f:2: principal "os-group:ops" is a group: write it as one`},
 		{"a principal as a group", "who:\n  - {group: os:alice, roles: [admin]}\n",

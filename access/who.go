@@ -25,8 +25,9 @@ type family struct {
 }
 
 var (
-	principals = family{"principal", []string{"os", "user", "oidc", "cert"}, "os:alice or user:ci"}
-	groups     = family{"group", []string{"os-group", "group"}, "os-group:ops or group:network"}
+	principals = family{"principal", []string{"os", "user", "oidc", "cert", "trigger"},
+		"os:alice or user:ci"}
+	groups = family{"group", []string{"os-group", "group"}, "os-group:ops or group:network"}
 )
 
 // nameMax bounds principals and groups.

@@ -65,6 +65,7 @@ func (s *Server) duties(ctx context.Context, times *duties.Times) {
 				return nil
 			}})
 	}
+	elected = append(elected, triggersDuty(s))
 	candidate := election.Candidate{Votes: s.queue.Hub.Duties, Who: s.who, Log: s.log}
 	var all sync.WaitGroup
 	for _, d := range elected {

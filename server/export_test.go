@@ -8,6 +8,7 @@ import (
 
 	"muster/api"
 	"muster/server/duties"
+	"muster/server/firing"
 	"muster/server/historian"
 	"muster/server/state"
 )
@@ -47,6 +48,9 @@ func NewHistorian(ctx context.Context, s *Server) (*historian.Historian, error) 
 func (s *Server) AwayHistory(ctx context.Context) (*api.AwayHistory, error) {
 	return state.Away(ctx, stateOf(s.queue), s.history)
 }
+
+// Firer fires triggers as the duties of the server do.
+func (s *Server) Firer() *firing.Firer { return s.site.firer }
 
 // Fix gives a server that does not run yet another clock, and the chance of its ids.
 // It leaves the ones that are nil.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strings"
 
 	"muster/history/outbox"
 	"muster/notify"
@@ -52,9 +53,10 @@ func (s *Server) notices() notices.Routes {
 		Log:  s.log, Now: s.clock}
 }
 
-// untold says what is wrong with notifications; empty: nothing.
+// untold says what is wrong with notifications and triggers; empty: nothing.
 func (s *Server) untold(ctx context.Context) string {
-	return herald.Words(ctx, s.site.telling.outbox, s.site.telling.keeper, s.clock())
+	text := herald.Words(ctx, s.site.telling.outbox, s.site.telling.keeper, s.clock())
+	return strings.Trim(text+"; "+s.site.firer.Keeper.Words(), "; ")
 }
 
 // toldGauges returns the numbers of notifications.

@@ -177,7 +177,7 @@ func (s *Server) registerSelf(api huma.API) {
 			Log: s.log},
 		tokens.Routes{Book: s.site.tokens, Audit: s.audit.Scribe, Log: s.log},
 		auditlog.Routes{Watch: s.watch(), Logger: s.log},
-		s.notices(),
+		s.notices(), firingRoutes(s),
 		whoRoutes{},
 		s.health(),
 		state.Scraper{Health: s.health(), Groups: s.queue.Read.Groups, Calls: s.queue.Conn.Calls,

@@ -82,6 +82,8 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/zones/{zone}/pause": "post", "/v1/zones/{zone}/resume": "post", "/v1/zones/{zone}/thaw": "post",
 		"/v1/zones/{zone}/fsck": "post", "/v1/halt": "post", "/v1/lift": "post", "/v1/pauses": "get",
 		"/v1/agreed": "get", "/v1/agreed/restore": "post", "/v1/agreed/forsake": "post",
+		"/v1/triggers": "get", "/v1/triggers/{trigger}": "get", "/v1/triggers/test": "post",
+		"/v1/firings": "get",
 		"/v1/windows": "get put", "/v1/windows/adopt": "post", "/v1/windows/{window}/next": "get",
 		"/v1/windows/{window}/approve": "post", "/v1/approvals/{approval}/withdraw": "post",
 		"/v1/approvals": "get", "/v1/approvals/{task}": "delete get post",

@@ -27,6 +27,7 @@ import (
 	"muster/server/calendar"
 	"muster/server/door"
 	"muster/server/duties"
+	"muster/server/firing"
 	"muster/server/historian"
 	"muster/server/metrics"
 	"muster/server/reach"
@@ -38,6 +39,7 @@ import (
 	"muster/server/tasks"
 	"muster/server/tokens"
 	"muster/server/web"
+	"muster/triggers"
 	"muster/trust"
 )
 
@@ -68,6 +70,9 @@ type Deps struct {
 	// Notify reads the rules of notifications; the same pointer means that nothing has changed, and
 	// nil that there is no file; a nil function: nobody is told anything.
 	Notify func() (*notify.Rules, error)
+
+	// Triggers reads which events start which tasks, as Notify reads its rules.
+	Triggers func() (*triggers.Set, error)
 
 	// Audit has the audit log; without a ledger, for tests, there is none.
 	Audit auditlog.Log
@@ -134,6 +139,7 @@ type site struct {
 	tasks    *rights.Tasks
 	form     *state.Form
 	telling  telling
+	firer    *firing.Firer
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
 	stopping chan struct{} // closed when it stops: waiting requests answer now
@@ -185,6 +191,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	if s.site.rights, err = s.newRights(d.Policy); err != nil {
 		return nil, err
 	}
+	s.site.firer = newFirer(s, d)
 	s.handler, err = s.routes()
 	return s, err
 }

@@ -13,6 +13,7 @@ import (
 	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/duties"
+	"muster/server/firing"
 	"muster/server/historian"
 	"muster/server/intake"
 	"muster/server/lanes"
@@ -38,6 +39,8 @@ type Stores struct {
 	Care   Care
 	Blobs  Contents
 	Form   Declaring
+
+	Firings firing.Book // what triggers did
 }
 
 // Declaring says in Redis which form its data has.

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"muster/jobs/queue/firings"
 	"muster/server"
 	"muster/server/books"
 	"muster/server/calendar"
@@ -70,12 +71,13 @@ type everything interface {
 	books.BlobStore
 	books.BlobCare
 	server.Declaring
+	Firings() *firings.Book
 }
 
 // stores deals the methods of q out, so that a test which replaces one of them replaces it in
 // the handle that the server calls.
 func stores(q everything) server.Stores {
-	return server.Stores{Conn: q,
+	return server.Stores{Conn: q, Firings: q.Firings(),
 		Read: server.Reads{Tasks: q, Endings: q, Jobs: q, Waits: q, Outputs: q, Zones: q, Groups: q},
 		Orders: server.Orders{Switches: q, Halts: q, Gates: q, Exclusion: q, Rollouts: q, Waves: q,
 			Asks: q},

@@ -38,6 +38,10 @@ var verbsOf = map[string]string{
 *GET /v1/runbooks
 *GET /v1/runbooks/{runbook}
 GET /v1/plan/calibration
+GET /v1/triggers
+GET /v1/triggers/{trigger}
+POST /v1/triggers/test
+*GET /v1/firings
 GET /metrics
 GET /v1/inventory
 *GET /v1/facts

@@ -85,14 +85,16 @@ const (
 
 // Decide says what each trigger does about an event, in the order of the file.
 func (s *Set) Decide(e events.Event, m Memory) []Decision {
-	body, err := readBody(e.Body)
-	it := seen{e, body, err}
+	it := see(e)
 	var out []Decision
 	for _, t := range s.All() {
 		out = append(out, t.decide(it, m))
 	}
 	return out
 }
+
+// Decide says what the trigger does about an event.
+func (t Trigger) Decide(e events.Event, m Memory) Decision { return t.decide(see(e), m) }
 
 func (t Trigger) decide(s seen, m Memory) Decision {
 	d := Decision{Trigger: t.Name, Result: Passes}

@@ -76,6 +76,12 @@ type seen struct {
 	wrong error // why the body cannot be read
 }
 
+// see parses the body of an event.
+func see(e events.Event) seen {
+	body, err := readBody(e.Body)
+	return seen{e, body, err}
+}
+
 // values returns the values of a field as texts, in their order. The error says why there is none.
 func (s seen) values(f Field) ([]string, error) {
 	if f.About != "" {

@@ -51,6 +51,7 @@ const (
 //	    host: {field: alerts.*.labels.instance, before: ":"}  # of those, hosts with these names
 //	    labels: {site: {field: commonLabels.site}}        # and with these labels
 //	    at_most: 3                                        # hosts; more are refused
+//	    hold: true                                        # the task waits for signatures of people
 //	    window: required                                  # and all else that a schedule can say
 //
 // A file with a mistake is refused whole. The error is of type fleet.Mistakes and has all of them.
@@ -96,7 +97,7 @@ func (r *reader) top(root *yaml.Node) (list []Trigger) {
 
 var triggerKeys = append([]string{"name", "enabled", "source", "kind", "customers", "when",
 	"debounce", "limit", "runbook", "args", "on", "host", "labels", "at_most", "window", "expire",
-	"expect", "priority", "supersedes", "only", "disruptive"}, rolloutKeys...)
+	"expect", "priority", "supersedes", "only", "disruptive", "hold"}, rolloutKeys...)
 
 func (r *reader) trigger(n *yaml.Node) Trigger {
 	f := r.fields(n, "a trigger", triggerKeys)
@@ -311,7 +312,7 @@ func (r *reader) aim(at *yaml.Node, f map[string]*yaml.Node) Aim {
 
 func (r *reader) work(at *yaml.Node, f map[string]*yaml.Node) Work {
 	w := Work{Aim: r.aim(at, f), Disruptive: r.flag(f["disruptive"], "disruptive", false),
-		Rollout: r.rollout(f)}
+		Hold: r.flag(f["hold"], "hold", false), Rollout: r.rollout(f)}
 	if f["runbook"] == nil {
 		r.mistake(at.Line, "runbook is missing: want the name of one")
 	} else {
@@ -366,7 +367,9 @@ func (s *Set) Check(find func(name string) (Schema, error)) fleet.Mistakes {
 			note(t.Line, "runbook %s needs argument %s: give it in args", t.Work.Runbook, name)
 		}
 	}
-	wrong.Sort([]string{s.file})
+	if len(wrong) > 0 {
+		wrong.Sort([]string{s.file})
+	}
 	return wrong
 }
 

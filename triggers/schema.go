@@ -31,6 +31,12 @@ func (s Schema) Takes(name string) bool {
 	return found && a.Type == scripts.TypeFile
 }
 
+// Secret reports whether an argument is a secret, or the password of become.
+func (s Schema) Secret(name string) bool {
+	a, found := s.find(name)
+	return found && a.Type == scripts.TypeSecret || name == scripts.BecomePassword
+}
+
 func (s Schema) find(name string) (scripts.Argument, bool) {
 	for _, a := range s.runbook.Arguments {
 		if a.Name == name {
@@ -48,15 +54,15 @@ func (s Schema) wrong(a Argument) string {
 		known = append(known, one.Name)
 	}
 	switch {
+	case s.Secret(a.Name):
+		return fmt.Sprintf("argument %s is a secret, which no trigger can give: name a reference to it "+
+			"in the runbook", a.Name)
 	case !found && len(known) == 0:
 		return fmt.Sprintf("runbook %s has no arguments, so it has no %s", s.runbook.Name,
 			wording.Quote(a.Name))
 	case !found:
 		return fmt.Sprintf("runbook %s has no argument %s: want one of %s", s.runbook.Name,
 			wording.Quote(a.Name), wording.ClipList(strings.Join(known, ", ")))
-	case has.Type == scripts.TypeSecret:
-		return fmt.Sprintf("argument %s is a secret, which no trigger can give: name a reference to it "+
-			"in the runbook", a.Name)
 	case a.File != "" && has.Type != scripts.TypeFile:
 		return fmt.Sprintf("argument %s is of type %s: only one of type file takes a file", a.Name,
 			has.Type)

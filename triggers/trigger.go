@@ -2,6 +2,7 @@ package triggers
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"muster/windows"
@@ -52,6 +53,9 @@ type Trigger struct {
 // Principal returns the name under which the trigger submits tasks.
 func (t Trigger) Principal() string { return Prefix + t.Name }
 
+// IsPrincipal reports whether a name is that of a trigger.
+func IsPrincipal(name string) bool { return strings.HasPrefix(name, Prefix) }
+
 // Match says which events concern a trigger: all of it must hold.
 type Match struct {
 	Sources   []string // globs, one at least
@@ -97,6 +101,7 @@ type Work struct {
 	Runbook    string
 	Args       []Argument
 	Aim        Aim
+	Hold       bool // it waits for signatures of people
 	Window     bool // its jobs begin in windows only, whatever the runbook says
 	Expire     string
 	Expect     string

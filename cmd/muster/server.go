@@ -118,7 +118,7 @@ func buildServer(s settings.Settings, q *queue.Conn, handed *handover.Sockets,
 		Inventory: inventoryOf(s), SecretKeys: settings.KeysOf(s.Keys.Secrets.Key),
 		ServerKeys: keys, Policy: settings.Policy(s.Access(), ownName()),
 		Trust: settings.TrustRules(s.Keys.Trust.Dir), Notify: settings.NotifyRules(s.Notify()),
-		Handed: handed}
+		Triggers: settings.TriggerSet(s.Triggers()), Handed: handed}
 	if d.Inventory == nil {
 		log.Warn("no inventory is configured: this server publishes none, and knows only hosts of one " +
 			"that another server published; set inventory, or give --inventory FILE")

@@ -7,6 +7,7 @@ import (
 	"muster/jobs/queue"
 	"muster/jobs/queue/blobs"
 	"muster/jobs/queue/care"
+	"muster/jobs/queue/firings"
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/lanes"
 	"muster/jobs/queue/nodes"
@@ -29,7 +30,8 @@ func stores(c *queue.Conn, keys func() (serverkey.Keys, error)) server.Stores {
 	inventory, store := hub.NewInventory(c), blobs.NewStore(c)
 	zones := care.New(c, care.Needs{Work: work.NewWork(c), Halts: halts, Switches: switches,
 		Submits: submits, Cancels: cancels, Inventory: inventory})
-	s := server.Stores{Conn: c, Form: care.NewForms(c)}
+	s := server.Stores{Conn: c, Form: care.NewForms(c),
+		Firings: firings.New(c).VouchedBy(voucher{keys, serverkey.Firings})}
 	s.Read = server.Reads{Tasks: tasks, Jobs: tasks, Waits: tasks,
 		Endings: read.NewEndings(tasks), Outputs: read.NewOutputs(c), Zones: read.NewZones(c),
 		Groups: read.NewGroups(c)}

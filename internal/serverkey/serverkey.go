@@ -27,6 +27,7 @@ const (
 	Schedules Use = "schedules"         // MACs
 	Chains    Use = "chains"            // MACs
 	Events    Use = "events"            // MACs
+	Firings   Use = "firings"           // MACs of what triggers did, and of events that they collect
 	States    Use = "states of jobs"    // MACs of nodes, whose key is another one
 	Results   Use = "results of jobs"   // the same
 	Backups   Use = "backups"           // MACs

@@ -39,4 +39,4 @@ type Access struct {
 }
 
 // Access returns where the file is: the configured place, or the usual one.
-func (s Settings) Access() Access { return Access{s.Server.Access, s.Server.AccessUsual} }
+func (s Settings) Access() Access { return Access{s.Server.Access, s.Server.Usual.Access} }

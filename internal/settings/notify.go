@@ -31,4 +31,4 @@ func NotifyRules(a Access) func() (*notify.Rules, error) {
 }
 
 // Notify returns where the file of notifications is: the configured place, or the usual one.
-func (s Settings) Notify() Access { return Access{s.Server.Notify, s.Server.NotifyUsual} }
+func (s Settings) Notify() Access { return Access{s.Server.Notify, s.Server.Usual.Notify} }

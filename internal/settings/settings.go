@@ -113,12 +113,15 @@ type Server struct {
 	Key         string   `mapstructure:"key"`          // file; empty: the default one, if it is there
 	Access      string   `mapstructure:"access"`       // file; empty: the default one, if it is there
 	Notify      string   `mapstructure:"notify"`       // file; empty: the default one, if it is there
+	Triggers    string   `mapstructure:"triggers"`     // file; empty: the default one, if it is there
 	TLS         TLS      `mapstructure:"tls"`
 	OIDC        OIDC     `mapstructure:"oidc"`
 
-	AccessUsual bool `mapstructure:"-"` // Access is the default place
-	NotifyUsual bool `mapstructure:"-"` // likewise Notify
+	Usual Usual `mapstructure:"-"`
 }
+
+// Usual says which files have their default place, and need not be there.
+type Usual struct{ Access, Notify, Triggers bool }
 
 // TLS names the files of a certificate and its key, in PEM, and of the authorities of callers.
 type TLS struct {
@@ -309,6 +312,7 @@ func serverDefaults(m local.Machine) map[string]any {
 		"server.key":                     "",
 		"server.access":                  "",
 		"server.notify":                  "",
+		"server.triggers":                "",
 		"server.tls.cert":                "",
 		"server.tls.key":                 "",
 		"server.tls.client_ca":           "",
@@ -404,10 +408,13 @@ func read(s Source, m local.Machine) (Settings, error) {
 	}
 	out.Keys.Secrets.Credentials = m.Credentials
 	if out.Server.Access == "" {
-		out.Server.Access, out.Server.AccessUsual = m.AccessFile(), true
+		out.Server.Access, out.Server.Usual.Access = m.AccessFile(), true
 	}
 	if out.Server.Notify == "" {
-		out.Server.Notify, out.Server.NotifyUsual = m.NotifyFile(), true
+		out.Server.Notify, out.Server.Usual.Notify = m.NotifyFile(), true
+	}
+	if out.Server.Triggers == "" {
+		out.Server.Triggers, out.Server.Usual.Triggers = m.TriggersFile(), true
 	}
 	if out.Past.Audit.Dir == "" {
 		out.Past.Audit.Dir = m.AuditDir(out.Node.Dir)

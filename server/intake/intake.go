@@ -65,6 +65,7 @@ type Ask struct {
 	Schedule string    // of this schedule; empty: of none
 	Tick     jobs.Time // of this tick; zero: a person runs the schedule out of its turn
 
+	Reason string // for later readers; empty: none
 	// Waits says for what the task waits once it is put.
 	Waits draft.Waits
 	// Glass says why the one who asks breaks the glass; empty: they do not.

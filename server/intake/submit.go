@@ -190,7 +190,7 @@ func (s *submission) makeDraft(context.Context) error {
 	s.draft, s.chain, more = draft.NewChain(s.ask.Body, draft.Setting{Catalog: s.catalog,
 		Scene: s.scene, Operator: s.ask.Operator, Proven: s.ask.Proven, Now: s.in.Now(),
 		Stored: s.stored}, s.in.Chance)
-	s.draft.Task.Spec.Schedule = s.ask.Schedule
+	s.draft.Task.Spec.Schedule, s.draft.Task.Spec.Reason = s.ask.Schedule, s.ask.Reason
 	s.wrong = append(s.wrong, more...)
 	return nil
 }

@@ -138,6 +138,11 @@ var needs = map[string]need{
 	"POST /v1/schedules/{schedule}/resume": {access.Order, anywhere},
 	"POST /v1/schedules/{schedule}/remove": {access.Order, anywhere},
 
+	"GET /v1/triggers":           {access.See, house},
+	"GET /v1/triggers/{trigger}": {access.See, house},
+	"POST /v1/triggers/test":     {access.See, house},
+	"GET /v1/firings":            {access.See, anywhere},
+
 	"GET /v1/history":         {access.See, anywhere},
 	"GET /v1/history/state":   {access.See, house},
 	"GET /v1/history/export":  {access.See, anywhere},

@@ -41,6 +41,7 @@ var rules = map[string]rule{
 	"POST /v1/reviews/{task}": {GlassReviewed, "task/{task}", planned},
 	"POST /v1/jobs/{job}/ask": {"job.ask", "job/{job}", gives},
 	"POST /v1/plan":           {"", "", asks},
+	"POST /v1/triggers/test":  {"", "", asks},
 
 	"POST /v1/tasks/{task}/cancel":        {"task.cancel", "task/{task}", stops},
 	"POST /v1/tasks/{task}/pause":         {"task.pause", "task/{task}", stops},

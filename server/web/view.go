@@ -37,6 +37,14 @@ func WithView(ctx huma.Context, v *View) (huma.Context, *Sight) {
 	return huma.WithValue(ctx, viewKey{}, s), s
 }
 
+// WithSight returns a context in which the house is seen as by somebody for whom no request came:
+// a standing order works with the rights of its own principal.
+func WithSight(ctx context.Context, v *View) context.Context {
+	s := &Sight{}
+	s.Store(v)
+	return context.WithValue(ctx, viewKey{}, s)
+}
+
 // AsServer returns a context with the view of the server, which sees everything. Use it to learn
 // which hosts a thing concerns, and hold the answer against the view of the caller.
 func AsServer(ctx context.Context) context.Context {

@@ -8,6 +8,7 @@ import (
 	"muster/jobs/queue"
 	"muster/jobs/queue/blobs"
 	"muster/jobs/queue/care"
+	"muster/jobs/queue/firings"
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/lanes"
 	staffing "muster/jobs/queue/nodes"
@@ -118,6 +119,9 @@ type puts struct {
 	*submits
 	*signed
 }
+
+// Firings returns what triggers did, which nobody signs.
+func (q *Queue) Firings() *firings.Book { return firings.New(q.conn) }
 
 // Open opens a connection as queue.Open does, and makes all handles of it.
 func Open(ctx context.Context, c queue.Config) (*Queue, error) {

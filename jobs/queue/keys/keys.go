@@ -152,6 +152,12 @@ var HubKeys = []Key{
 		"name to JSON: the schedule, the operator of the last change, whether it is paused"},
 	{"ticks", "hash", "schedule, tick, RestoreAgreed",
 		"schedule to JSON: the last tick, the next one, the ticks that wait to become tasks"},
+	{"triggers", "hash", "Change",
+		"trigger to a MAC by the key of servers and JSON: when it fired, the events that it collects"},
+	{"firings", "hash", "Change, Trim",
+		"event/trigger to a MAC and JSON: what the trigger did about the event; task/<id>: the event " +
+			"and the trigger that made the task; the newest 20,000, for a week"},
+	{"firedat", "zset", "Change, Trim", "event/trigger by the µs of the last decision about it"},
 	{"agreed", "hash", "LoseAgreed, RestoreAgreed",
 		"lost: the time since which Redis lacks windows, schedules or orders, and which ones; JSON"},
 	{"stamps", "hash", "schedule, Drain, Undrain, RestoreAgreed",
