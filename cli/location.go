@@ -12,6 +12,10 @@ var flagsOf = map[string]string{
 	"body":              "",
 	"body.id":           "--id: ",
 	"body.runbook":      "", // the message names it
+	"body.trigger":      "--trigger: ",
+	"body.source":       "--source: ",
+	"body.kind":         "--kind: ",
+	"body.body":         "",
 	"body.only":         "", // likewise
 	"body.on":           "--on: ",
 	"body.args":         "--arg: ",

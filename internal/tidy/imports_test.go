@@ -44,6 +44,7 @@ var floors = map[string]int{
 	"server/firing":              6,
 	"cli/notices":                6,
 	"cli/lanes":                  6,
+	"cli/standing":               6,
 	"worker/warden":              3,
 	"internal/seal":              0,
 	"internal/secretref":         0,
