@@ -321,6 +321,12 @@ func (r *reader) work(at *yaml.Node, f map[string]*yaml.Node) Work {
 	if f["args"] != nil {
 		w.Args = r.args(f["args"])
 	}
+	for _, a := range w.Args {
+		if a.Field != nil && slices.Contains([]string{"exec", "script"}, w.Runbook) {
+			r.mistake(a.Line, "argument %s of runbook %s is a command, and an event carries none: write it "+
+				"out, or bind the field to an argument of a runbook of your own", fleet.Word(a.Name), w.Runbook)
+		}
+	}
 	if f["window"] != nil {
 		w.Window = r.choice(f["window"], "window", "none", "required") == "required"
 	}

@@ -3,6 +3,7 @@ package triggers
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ triggers:
       - {field: "alerts.*.labels.job", glob: "node*"}
       - {field: commonLabels.maintenance, exists: false}
     limit: 2/1h
-    runbook: exec
+    runbook: look
     args: {cmd: {field: commonLabels.alertname}}
     on: role=fw
     host: {field: "alerts.*.labels.instance", before: ":"}
@@ -76,6 +77,7 @@ func TestEveryMistakeIsReportedWithItsLine(t *testing.T) {
     on: task:0wcy7y2fb2/failed
     waves: [soon]
     host: fw1
+  - {name: shell, source: g, on: all, at_most: 1, runbook: exec, args: {cmd: {field: a}}}
   - {name: a b, source: [], on: all, at_most: 999999, runbook: exec, expire: 0s, enabled: 7}
 `)})
 	if err == nil {
@@ -95,8 +97,9 @@ func TestEveryMistakeIsReportedWithItsLine(t *testing.T) {
 		`t.yaml:7: event: "customr" is not known: did you mean customer?`,
 		"t.yaml:7: argument d is of another kind",
 		"t.yaml:8: on: ", "t.yaml:9: waves: ", "t.yaml:10: host is of another kind",
-		`t.yaml:11: name "a b": want`, "t.yaml:11: source is empty",
-		`t.yaml:11: at_most: "999999"`, `t.yaml:11: expire: "0s"`, `t.yaml:11: enabled: "7"`,
+		"t.yaml:11: argument cmd of runbook exec is a command, and an event carries none",
+		`t.yaml:12: name "a b": want`, "t.yaml:12: source is empty",
+		`t.yaml:12: at_most: "999999"`, `t.yaml:12: expire: "0s"`, `t.yaml:12: enabled: "7"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)
@@ -168,7 +171,7 @@ func TestAnEventThatCannotBeBoundIsRefused(t *testing.T) {
 triggers:
   - name: one
     source: "*"
-    runbook: exec
+    runbook: look
     args: {cmd: {field: a.*}, big: {field: b}}
     on: all
     labels: {site: {field: site}}
@@ -244,7 +247,7 @@ func TestEventsThatFollowEachOtherFireOnceWithTheLast(t *testing.T) {
 	t.Parallel()
 	s := parse(t, `
 triggers:
-  - {name: push, source: git, debounce: {quiet: 30s, longest: 70s, by: repo}, runbook: exec, on: all,
+  - {name: push, source: git, debounce: {quiet: 30s, longest: 70s, by: repo}, runbook: look, on: all,
      at_most: 9, args: {cmd: {field: sha}}}
 `)
 	tr, past := s.All()[0], Past{}
@@ -508,4 +511,25 @@ func FuzzDecide(f *testing.F) {
 			t.Errorf("%q fits %q", text, glob)
 		}
 	})
+}
+
+// The example that the packages bring has no mistake, also for the runbooks that are built in.
+func TestTheExampleHasNoMistakes(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../etc/examples/triggers.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := scripts.NewCatalog(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := parse(t, string(data))
+	wrong := s.Check(func(name string) (Schema, error) {
+		r, err := catalog.Lookup(name)
+		return SchemaOf(r), err
+	})
+	if len(wrong) > 0 || len(s.All()) != 2 || !s.All()[1].Work.Hold {
+		t.Errorf("%v", wrong)
+	}
 }
