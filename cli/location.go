@@ -8,14 +8,10 @@ import (
 // flagsOf maps a location in a request of the API to the text in front of its mistake on the
 // command line: the flag that it came from, or nothing if the message names the place.
 var flagsOf = map[string]string{
-	"":                  "",
-	"body":              "",
-	"body.id":           "--id: ",
-	"body.runbook":      "", // the message names it
-	"body.trigger":      "--trigger: ",
-	"body.source":       "--source: ",
-	"body.kind":         "--kind: ",
-	"body.body":         "",
+	"":             "",
+	"body":         "",
+	"body.id":      "--id: ",
+	"body.runbook": "", "body.trigger": "", // the message names it
 	"body.only":         "", // likewise
 	"body.on":           "--on: ",
 	"body.args":         "--arg: ",

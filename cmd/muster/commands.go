@@ -32,7 +32,8 @@ func clientCommands() []*cobra.Command {
 		lanes.New(),
 		times.NewWindows(), ops.NewRestore(),
 		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
-		audits.NewAudit(), notices.New(), standing.New(), ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),
+		audits.NewAudit(), notices.New(), standing.New(),
+		ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),
 		login.NewLogin(), login.NewLogout(), login.NewSession(), newInit(), newTrust(), acl.New(),
 		newAdmin(), newBackup(), tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck(), doctor.New()}
 	for _, c := range work {
