@@ -72,7 +72,7 @@ func arriving(t *testing.T) (*world, *inbox.Inbox, *queue.Conn) {
 	for i := range list {
 		list[i].Labels = map[string]string{"role": "fw"}
 	}
-	policy := policyOf(t, rolesPolicy()+`  - {principal: "trigger:rules-check", roles: [operator], runbooks: [firewall]}
+	policy := policyOf(t, rolesPolicy()+`  - {principal: "trigger:rules-check", roles: [operator], runbooks: ["firewall*"]}
   - {principal: "trigger:diagnose", roles: [operator], runbooks: [diagnose]}
 `)
 	w := start(t, setup{redis: &cfg, inventory: fixed(list), runbooks: []string{diagnosis},
@@ -206,7 +206,8 @@ func TestASignedWebhookBecomesOneTask(t *testing.T) {
 	var all api.TaskList
 	w.call("GET", "/v1/tasks", nil, &all)
 	if len(all.Tasks) != 1 {
-		t.Fatalf("%d tasks, want one", len(all.Tasks))
+		w.call("GET", "/v1/firings", nil, &l)
+		t.Fatalf("%d tasks, want one: %+v", len(all.Tasks), l)
 	}
 	if got := all.Tasks[0]; got.Runbook != "firewall" || got.Operator != "trigger:rules-check" ||
 		got.On != "fw-a[1-2]" || !got.Proven || got.Total != 2 {
