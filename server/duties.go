@@ -26,9 +26,8 @@ const zonesEvery = 10 * time.Second
 // auditEvery is the time between two times at which a server looks after its spool.
 const auditEvery = 5 * time.Second
 
-// duties does the work of a server that nobody has asked for until ctx is done.
-// Every server follows the inventory; one of them has each of the other duties.
-func (s *Server) duties(ctx context.Context, times *duties.Times) {
+// elected returns the duties that one of the servers has.
+func (s *Server) elected() []election.Duty {
 	elected := []election.Duty{
 		{Name: duties.TendDuty, Work: func(ctx context.Context, _ *election.Term) error {
 			return s.tend.Run(ctx)
@@ -37,6 +36,7 @@ func (s *Server) duties(ctx context.Context, times *duties.Times) {
 			return newSchedules(s, t).Run(ctx)
 		}},
 		laneDuty(s),
+		triggersDuty(s),
 		{Name: duties.WavesDuty, Work: func(ctx context.Context, _ *election.Term) error {
 			return newWaves(s, s.chainDuty).Run(ctx)
 		}},
@@ -65,10 +65,15 @@ func (s *Server) duties(ctx context.Context, times *duties.Times) {
 				return nil
 			}})
 	}
-	elected = append(elected, triggersDuty(s))
+	return elected
+}
+
+// duties does the work of a server that nobody has asked for until ctx is done.
+// Every server follows the inventory; one of them has each of the other duties.
+func (s *Server) duties(ctx context.Context, times *duties.Times) {
 	candidate := election.Candidate{Votes: s.queue.Hub.Duties, Who: s.who, Log: s.log}
 	var all sync.WaitGroup
-	for _, d := range elected {
+	for _, d := range s.elected() {
 		all.Go(func() { candidate.Stand(ctx, d) })
 	}
 	all.Go(func() {

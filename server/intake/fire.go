@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"muster/api"
+	"muster/server/draft"
 	"muster/server/firing"
 )
 
@@ -11,6 +12,6 @@ import (
 // the context. A task that is there already is the answer.
 func (in *Intake) SubmitFor(ctx context.Context, r firing.Request) (api.Submitted, error) {
 	a, err := in.Submit(ctx, Ask{Body: r.Body, Operator: r.Principal, Proven: true, Reason: r.Reason,
-		Hold: r.Hold})
+		Waits: draft.Waits{Hold: r.Hold}})
 	return a.Submitted, err
 }
