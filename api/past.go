@@ -112,8 +112,18 @@ type Spent struct {
 
 // PastEvents is one page of the answer of GET /v1/history/events, the first event first.
 type PastEvents struct {
-	Events []jobs.Happening `json:"events"`
-	Next   string           `json:"next,omitempty"` // cursor of the next page; empty: this was the last
+	Events []PastEvent `json:"events"`
+	Next   string      `json:"next,omitempty"` // cursor of the next page; empty: this was the last
+
+	// Unsaid means, in an answer about one operator, that an older muster stored some events of that
+	// time without their operators. The answer lacks those.
+	Unsaid bool `json:"unsaid,omitempty"`
+}
+
+// A PastEvent is an event that history keeps, with its operator, if somebody ordered it.
+type PastEvent struct {
+	jobs.Happening
+	Who string `json:"who,omitempty"`
 }
 
 // PastJobs is one page of the answer of GET /v1/history, the last job first.

@@ -64,7 +64,7 @@ func contradictionRows(b Batch, list []Contradiction) (out [][]any) {
 		detail, _ := json.Marshal(map[string]any{"known": c.First, "outcome": c.Job.Outcome,
 			"error": c.Job.Error}) // only texts: no error is possible
 		out = append(out, []any{b.Zone, b.Last, micros(c.Job.Finished), "contradiction", string(c.Job.ID),
-			string(c.Job.ID.Task()), clean(string(detail))})
+			string(c.Job.ID.Task()), clean(string(detail)), ""})
 	}
 	return out
 }

@@ -187,7 +187,7 @@ var (
 		replace("task, host, attempt", "node", "started", "ended", "how")}
 	ended       = table{"attempts", attemptColumns, replace("task, host, attempt", "ended", "how")}
 	stepTable   = table{"steps", strings.Fields("task host step at"), ""}
-	eventTable  = table{"events", strings.Fields("zone entry at event object task detail"), ""}
+	eventTable  = table{"events", strings.Fields("zone entry at event object task detail who"), ""}
 	outputTable = table{"output", strings.Fields("task host size kept data"),
 		replace("task, host", "size", "kept", "data")}
 

@@ -161,7 +161,7 @@ func eventRows(list []jobs.Happening) [][]any {
 			detail = string(text)
 		}
 		out[i] = []any{h.Zone, h.ID, micros(h.At), clean(h.Event), clean(h.Object),
-			string(TaskOf(h.Object)), clean(detail)}
+			string(TaskOf(h.Object)), clean(detail), clean(whoOf(h.Detail))}
 	}
 	return out
 }

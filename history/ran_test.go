@@ -59,27 +59,6 @@ func wantCourse(t *testing.T, s *history.Store, id jobs.ID) {
 		c.Steps[0].Step != 1 {
 		t.Errorf("course %+v, %v", c, err)
 	}
-	for _, c := range []struct {
-		of         history.About
-		skip, most int
-		want       string
-		more       bool
-	}{
-		{history.About{Task: id.Task()}, 0, 10, "submit take step end ", false},
-		{history.About{Task: id.Task()}, 0, 2, "submit take ", true},
-		{history.About{Task: id.Task()}, 2, 2, "step end ", false},
-		{history.About{Task: id.Task(), Host: id.Host()}, 0, 10, "take step end ", false},
-		{history.About{Task: taskID(9)}, 0, 10, "", false},
-	} {
-		list, more, err := s.Events(t.Context(), c.of, c.skip, c.most)
-		got := ""
-		for _, h := range list {
-			got += h.Event + " "
-		}
-		if err != nil || got != c.want || more != c.more {
-			t.Errorf("events of %+v from %d: %q, %v, %v", c.of, c.skip, got, more, err)
-		}
-	}
 }
 
 func TestATaskOfAnOlderVersionDoesNotSayWhatRan(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"muster/api"
-	"muster/history"
+	"muster/history/happened"
 	"muster/internal/serverkey"
 	"muster/jobs"
 	"muster/jobs/queue/keys"
@@ -86,7 +86,7 @@ func TestWhatNoNodeHasProvenIsMarked(t *testing.T) {
 	}
 	var doubted []string
 	waitFor(t, "the events", func() bool {
-		list, _, err := store.Events(t.Context(), history.About{Task: task}, 0, 500)
+		list, _, err := happened.List(t.Context(), store, happened.Filter{Task: task}, "", 500)
 		doubted = nil
 		for _, h := range list {
 			if detail, _ := json.Marshal(h.Detail); strings.Contains(string(detail), `"proof":"none"`) {

@@ -99,7 +99,8 @@ func NewJob() *cobra.Command {
 		Short: "Show a job: its state or outcome, what it ran, its attempts and steps",
 		Long: `job shows a job, also one of long ago: its state or its outcome, what it ran, who ordered
 it, and the attempts and steps that history keeps. muster history events lists each event
-of the job.
+of the job. With --attempts only those are shown: each attempt with its node, its times,
+how it ended, and the steps that it began. Exit code 1: history has no attempt of it.
 
 With --ask a worker asks the host of a job that ended unknown how the job ended, if the
 host keeps records of steps (fence). If the record shows it, the job gets a new outcome:
@@ -112,6 +113,7 @@ several jobs, or with --unknown a task, for all its jobs that ended unknown.
 Exit codes with --ask: 0 all outcomes are known now, 1 some jobs stay unknown, or nobody
 answered in time.`,
 		Example: `  muster job 0wcy7y2fb2:fw001
+  muster job 0wcy7y2fb2:fw001 --attempts
   muster job 0wcy7y2fb2:fw001 --ask --reason 'the network is back'
   muster job last --ask --unknown`,
 		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]cobra.Completion,
@@ -128,12 +130,15 @@ answered in time.`,
 		}
 		return cobra.ExactArgs(1)(c, args)
 	}
+	attempts := false
+	c.Flags().BoolVar(&attempts, "attempts", false, "only its attempts, each with its steps")
 	c.Flags().BoolVar(&f.ask, "ask", false,
 		"have the host asked how the job ended, and wait for the answer")
 	c.Flags().BoolVar(&f.unknown, "unknown", false,
 		"with --ask: all jobs of a task that ended unknown")
 	c.Flags().DurationVar(&f.timeout, "timeout", askTimeout, "with --ask: wait for so much `time`")
 	cli.AddReason(c, &f.reason)
+	c.MarkFlagsMutuallyExclusive("attempts", "ask")
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
 		list, task, err := f.check(args)
 		if err != nil {
@@ -141,6 +146,9 @@ answered in time.`,
 		}
 		if f.ask {
 			return askHosts(ctx, s, f, list, task)
+		}
+		if attempts {
+			return showAttempts(ctx, s, list[0])
 		}
 		return showJob(ctx, s, list[0])
 	})

@@ -149,7 +149,14 @@ func TestAJobOfHistoryShowsWhatItRanAndItsAttempts(t *testing.T) {
 		!strings.Contains(out, `"next": "1"`) {
 		t.Errorf("as JSON: exit %d, %s", code, out)
 	}
-	if code, _, _ := muster(t, a.URL, "history", "events", apitest.AJob, "--limit", "0"); code != cli.ExitUsage {
-		t.Errorf("a limit of 0: exit %d", code)
+	code, _, words = muster(t, a.URL, "history", "events", "--limit", "0", "--until", "noon")
+	if code != cli.ExitUsage {
+		t.Errorf("many mistakes: exit %d", code)
 	}
+	apitest.WantParts(t, "the mistakes", words, "--limit 0", "--since 24h", "--until", "how long ago")
+	code, out, words = muster(t, a.URL, "job", apitest.AJob, "--attempts")
+	if code != 0 || words != "" {
+		t.Errorf("attempts: exit %d, %s", code, words)
+	}
+	apitest.WantParts(t, "the attempts", out, "n1/1", "retry", "1.0s", "its attempt is not stored")
 }

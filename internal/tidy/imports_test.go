@@ -39,6 +39,7 @@ var floors = map[string]int{
 	"notify":                     2,
 	"triggers":                   2,
 	"history/outbox":             4,
+	"history/happened":           4,
 	"server/herald":              5,
 	"server/notices":             6,
 	"server/firing":              6,

@@ -67,8 +67,8 @@ func (s HistoryRoutes) Routes(api huma.API) {
 	huma.Register(api, web.Get("/v1/tasks/{task}/report", "Tell what became of every host of a task"),
 		s.report)
 	huma.Register(api, web.Get("/v1/jobs/{job}/course", "Show attempts and steps of a job"), s.course)
-	huma.Register(api, web.Get("/v1/history/events", "List what happened to a task or a job"),
-		s.pastEvents)
+	huma.Register(api, web.Get("/v1/history/events",
+		"List what happened: to a task or a job, or in a time"), s.pastEvents)
 }
 
 // filter returns the conditions, or all their mistakes.

@@ -76,16 +76,20 @@ func (s *Streams) sees(ctx context.Context) func(h jobs.Happening) (bool, error)
 		return func(jobs.Happening) (bool, error) { return true, nil }
 	}
 	sees := s.Rights.Glance()
-	return func(h jobs.Happening) (bool, error) {
-		if id, err := jobs.ParseTaskID(h.Object); err == nil {
-			return sees(ctx, id, "")
-		}
-		id, err := jobs.ParseID(h.Object)
-		if err != nil {
-			return false, nil
-		}
-		return sees(ctx, id.Task(), id.Host())
+	return func(h jobs.Happening) (bool, error) { return seesEvent(ctx, sees, h) }
+}
+
+// seesEvent reports whether a caller who does not see everything sees an event.
+func seesEvent(ctx context.Context, sees func(context.Context, jobs.TaskID, string) (bool, error),
+	h jobs.Happening) (bool, error) {
+	if id, err := jobs.ParseTaskID(h.Object); err == nil {
+		return sees(ctx, id, "")
 	}
+	id, err := jobs.ParseID(h.Object)
+	if err != nil {
+		return false, nil
+	}
+	return sees(ctx, id.Task(), id.Host())
 }
 
 // troubleFor returns the words of an error for a client: they may name zones of others.
