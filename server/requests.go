@@ -63,7 +63,7 @@ func newRequests(s *Server, d Deps) requests {
 	}
 	r.forecast = &foresight.Forecaster{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs,
 		Seen: s.site.tasks.Seen, Estimates: q.Hub.Estimates, Stock: s.stock, Book: book,
-		Slots:    r.openings.Slots,
+		Slots: r.openings.Slots, Staff: q.Hub.Nodes.Staff,
 		Overload: overload, Now: now}
 	return r
 }

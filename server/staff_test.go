@@ -87,3 +87,23 @@ func TestAllViewsSayThatNoNodeWorks(t *testing.T) {
 		t.Errorf("without work: %q", text)
 	}
 }
+
+// A plan says before a submit that no node works on a zone of its hosts.
+func TestAPlanSaysThatNoNodeWorks(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	notes := func() string {
+		t.Helper()
+		var plan api.Foresight
+		w.call(http.MethodPost, "/v1/plan", api.Submit{Runbook: "exec", On: "fw001,fw002",
+			Args: map[string]string{"cmd": "id"}, As: "alice"}, &plan)
+		return strings.Join(plan.Notes, "; ")
+	}
+	if text := notes(); !strings.Contains(text, "no node works on zone default, and none has yet") {
+		t.Errorf("without a node the plan says %q", text)
+	}
+	w.manned()
+	if text := notes(); strings.Contains(text, "no node works") {
+		t.Errorf("with a node the plan says %q", text)
+	}
+}

@@ -89,6 +89,7 @@ func (f RunFlags) follow(ctx context.Context, s *cli.Session, b api.Submit,
 	case f.watch.detach:
 		s.Say("%s", Accepted(t))
 		SayPlan(s.Screen, t)
+		watch.Stands(ctx, s, t.Task)
 		if t.Follows != nil {
 			s.Say("look at it with `muster rollout show %s`", t.Task)
 		} else {

@@ -19,6 +19,7 @@ func TestViewsShowThatNoNodeWorks(t *testing.T) {
 		"GET /v1/queue":  apitest.Answer(`{"zones": [{"zone": "a", "no_node": "` + words + `"}]}`),
 		"GET /v1/pauses": apitest.Answer(`{"no_node": {"a": "` + words + `"}}`),
 		"GET /v1/tasks":  apitest.Answer(`{"tasks": [` + queued + `]}`),
+		"POST /v1/tasks": apitest.Answer(queued),
 		"GET /v1/tasks/0wcy7y2fb2/summary": apitest.Answer(`{"task": ` + queued + `, "groups": [], "waits": [{"order": true,
 			"count": 1, "hosts": "fw1", "why": "` + words + `"}]}`)})
 	want := strings.ReplaceAll(words, `\u001b`, `\x1b`)
@@ -27,6 +28,8 @@ func TestViewsShowThatNoNodeWorks(t *testing.T) {
 	apitest.WantParts(t, "above it", said, want)
 	_, _, said = muster(t, a.URL, "tasks")
 	apitest.WantParts(t, "above tasks", said, want)
+	_, _, said = muster(t, a.URL, "run", "exec", "all", "--arg", "cmd=true", "--detach")
+	apitest.WantParts(t, "a submit", said, "waits: "+want)
 	_, out, said = muster(t, a.URL, "task", "0wcy7y2fb2")
 	apitest.WantParts(t, "task", out, "1 waiting: fw1\n  "+want)
 	if said != "" {

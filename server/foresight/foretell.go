@@ -14,6 +14,7 @@ import (
 	"muster/jobs"
 	forecast "muster/jobs/plan"
 	"muster/jobs/queue"
+	"muster/jobs/staff"
 	"muster/server/draft"
 	"muster/server/stock"
 	"muster/windows"
@@ -44,9 +45,28 @@ type Forecaster struct {
 	Stock     *stock.Store
 	Book      func(context.Context) (*windows.Book, error)
 	Slots     func(context.Context) (map[string]int, error) // of the nodes of each zone
+	Staff     Staff
 	Overload  jobs.Overload
 	Now       func() time.Time
 }
+
+// unserved explains for each of some zones in which no node begins jobs why that is so. If that
+// cannot be read, the explanation says so: what is not known must not look like a node.
+func unserved(ctx context.Context, read Staff, zones []string) (words []string) {
+	all, err := read(ctx)
+	if err != nil {
+		return []string{"whether nodes work on its zones is not known: " + err.Error()}
+	}
+	for _, zone := range zones {
+		if text := staff.MissingOn(all, zone); text != "" {
+			words = append(words, text)
+		}
+	}
+	return words
+}
+
+// Staff returns the nodes that begin jobs, by zone.
+type Staff func(context.Context) (map[string]*staff.Zone, error)
 
 // foretelling is the world of a plan while it is put together.
 type foretelling struct {
@@ -107,6 +127,7 @@ func (f *Forecaster) foretell(ctx context.Context, p draft.Draft) (*foretelling,
 	if guessed > 0 {
 		w.notes = append(w.notes, guessWords(guessed, p.Task.Spec))
 	}
+	w.notes = append(w.notes, unserved(ctx, f.Staff, slices.Sorted(maps.Keys(p.Hosts)))...)
 	return w, others, nil
 }
 
