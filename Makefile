@@ -46,9 +46,7 @@ pairs: ## both members of a group due at once, 1,000 times, judged by the hosts'
 	@tools/install.sh redis
 	go test ./cmd/muster -count=1 -timeout 20m -v -run AreNeverDisturbedAtOnce -tries 1000
 
-redteam: ## somebody who writes to Redis, or has rights for one customer, attacks a real house
-	@tools/install.sh redis
-	tools/redteam.sh $(ARGS)
+redteam: ; @tools/install.sh redis && tools/redteam.sh $(ARGS) ## somebody who writes to Redis, or has rights for one customer, attacks a real house
 
 sim: ## masters, hosts and faults in pretended time, many seeds (ARGS='-sim.seeds 50000')
 	go test ./internal/sim -count=1 -timeout 0 -v -run TestSim -sim.seeds 5000 $(ARGS)
@@ -69,10 +67,11 @@ race: bin/testsum ## run all tests with the race detector (ARGS=-short for the s
 	@tools/install.sh $(servers) gcc
 	CGO_ENABLED=1 $(testsum) -race -count=1 -parallel 4 -timeout 25m $(ARGS) ./...
 
-.PHONY: packages release lint fuzz bench clean bin/testsum
+.PHONY: packages release lint fuzz bench drill clean bin/testsum
 packages: ; tools/packages.sh $(ARGS) ## .deb and .rpm for amd64 and arm64, in dist/
 release: ; tools/release.sh $(ARGS) ## all of a release in dist/, built twice (ARGS=1.2.0)
 lint: ; tools/lint.sh ## gofmt, go vet, staticcheck, go.mod and go.sum
+drill: ; tools/drill.sh $(ARGS) ## play docs/RUNBOOK_OPERATOR.md on a real house, and count what the hosts saw
 fuzz: ; tools/fuzz.sh $(FUZZTIME) ## run every fuzz target for FUZZTIME, 10s unless told otherwise
 bench: ; $(MAKE) -C bench ## compare with other job runners (see bench/README.md)
 clean: ; @rm -rf bin dist ## remove what was built
