@@ -54,9 +54,7 @@ func (s *Server) elected() []election.Duty {
 				return historian.New(historianNeeds(s), t).Run(ctx)
 			}})
 	}
-	if s.site.telling.outbox != nil {
-		elected = append(elected, s.heraldDuty())
-	}
+	elected = append(elected, outward(s)...)
 	if a := s.audit.Anchor; a != nil {
 		elected = append(elected, election.Duty{Name: anchor.Duty,
 			Work: func(ctx context.Context, _ *election.Term) error {

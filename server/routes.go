@@ -178,6 +178,8 @@ func (s *Server) registerSelf(api huma.API) {
 		tokens.Routes{Book: s.site.tokens, Audit: s.audit.Scribe, Log: s.log},
 		auditlog.Routes{Watch: s.watch(), Logger: s.log},
 		s.notices(), firingRoutes(s),
+		s.notices(),
+		arrivalsOf(s),
 		whoRoutes{},
 		s.health(),
 		state.Scraper{Health: s.health(), Groups: s.queue.Read.Groups, Calls: s.queue.Conn.Calls,
@@ -238,6 +240,7 @@ func (s *Server) watch() auditlog.Watch { return auditlog.Watch{Log: s.audit, No
 func (s *Server) around(mux *http.ServeMux, out *door.Refusals) http.Handler {
 	guard := door.Guard{Tokens: s.site.tokens, Sessions: s.site.sessions, Door: out,
 		Claims: s.cfg.Claims}
+	events := eventDoor(s, out.Refused)
 	shown := pages.New(frame.Needs{API: mux, Identify: guard.Identify, Stopping: s.site.stopping})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &web.Exchange{ResponseWriter: w}
@@ -253,6 +256,10 @@ func (s *Server) around(mux *http.ServeMux, out *door.Refusals) http.Handler {
 				panic(http.ErrAbortHandler) // the client must not take a part for the whole
 			}
 		}()
+		if events.Has(r) {
+			events.ServeHTTP(x, r)
+			return
+		}
 		if !s.cfg.NoPages && shown.Has(r) {
 			shown.Through(x, r, guard.Let)
 			return

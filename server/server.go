@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ import (
 	"muster/jobs/queue/form"
 	"muster/notify"
 	"muster/scripts"
+	"muster/server/arrivals"
 	"muster/server/auditlog"
 	"muster/server/calendar"
 	"muster/server/door"
@@ -73,6 +75,8 @@ type Deps struct {
 
 	// Triggers reads which events start which tasks, as Notify reads its rules.
 	Triggers func() (*triggers.Set, error)
+	// Events has the sources of events and the inbox that keeps them.
+	Events arrivals.Needs
 
 	// Audit has the audit log; without a ledger, for tests, there is none.
 	Audit auditlog.Log
@@ -140,6 +144,7 @@ type site struct {
 	form     *state.Form
 	telling  telling
 	firer    *firing.Firer
+	arriving arriving
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
 	stopping chan struct{} // closed when it stops: waiting requests answer now
@@ -159,7 +164,8 @@ func New(cfg Config, d Deps) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, queue: d.Queue, log: d.Log,
 		chronicle: chronicle{history: d.History, audit: d.Audit},
-		meters:    metrics.New(cfg.Version, door.Reasons...), now: time.Now,
+		meters: metrics.New(cfg.Version,
+			slices.Concat(door.Reasons, []string{arrivals.Refused})...), now: time.Now,
 		chance: func() uint16 { return uint16(rand.Uint32()) },
 		site: site{ready: make(chan struct{}), stopping: make(chan struct{}), trust: d.Trust,
 			handed: d.Handed}}
@@ -187,6 +193,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.site.sessions = sessions.NewBook(d.Queue.Hub.Proofs.Sessions, s.site.tokens, d.ServerKeys,
 		s.clock)
 	s.catalog.Store(d.Catalog)
+	s.site.arriving = arriving{d.Events, arrivals.NewKeeper(d.Events.Sources, d.Log), d.Durable}
 	var err error
 	if s.site.rights, err = s.newRights(d.Policy); err != nil {
 		return nil, err

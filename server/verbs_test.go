@@ -70,6 +70,9 @@ GET /v1/history/state
 *GET /v1/history/events
 GET /v1/agreed
 GET /v1/reviews
+*GET /v1/inbox
+*GET /v1/inbox/{event}
+GET /v1/ingress
 *GET /v1/notify/messages
 *GET /v1/notify/messages/{message}
 GET /v1/notify/receivers`,
@@ -81,6 +84,8 @@ GET /v1/notify/receivers`,
 POST /v1/schedules
 *POST /v1/schedules/{schedule}/run`,
 	"order": `*POST /v1/tasks/{task}/cancel
+*POST /v1/inbox
+*POST /v1/inbox/{event}/replay
 *POST /v1/tasks/{task}/pause
 *POST /v1/tasks/{task}/resume
 *POST /v1/tasks/{task}/facts

@@ -5,6 +5,7 @@ import (
 
 	"muster/cli/acl"
 	"muster/cli/approvals"
+	"muster/cli/arrivals"
 	"muster/cli/audits"
 	"muster/cli/books"
 	"muster/cli/doctor"
@@ -34,6 +35,8 @@ func clientCommands() []*cobra.Command {
 		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
 		audits.NewAudit(), notices.New(), standing.New(),
 		ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),
+		audits.NewAudit(), notices.New(),
+		arrivals.New(), ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),
 		login.NewLogin(), login.NewLogout(), login.NewSession(), newInit(), newTrust(), acl.New(),
 		newAdmin(), newBackup(), tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck(), doctor.New()}
 	for _, c := range work {

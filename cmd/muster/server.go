@@ -18,13 +18,16 @@ import (
 	"muster/history"
 	"muster/internal/handover"
 	"muster/internal/proc"
+	"muster/internal/serverkey"
 	"muster/internal/settings"
 	"muster/internal/socket"
 	"muster/internal/sources"
 	"muster/jobs/queue"
+	"muster/jobs/queue/inbox"
 	"muster/jobs/queue/keys"
 	"muster/scripts"
 	"muster/server"
+	"muster/server/arrivals"
 	"muster/server/stock"
 )
 
@@ -118,7 +121,9 @@ func buildServer(s settings.Settings, q *queue.Conn, handed *handover.Sockets,
 		Inventory: inventoryOf(s), SecretKeys: settings.KeysOf(s.Keys.Secrets.Key),
 		ServerKeys: keys, Policy: settings.Policy(s.Access(), ownName()),
 		Trust: settings.TrustRules(s.Keys.Trust.Dir), Notify: settings.NotifyRules(s.Notify()),
-		Triggers: settings.TriggerSet(s.Triggers()), Handed: handed}
+		Triggers: settings.TriggerSet(s.Triggers()), Handed: handed,
+		Events: arrivals.Needs{Sources: settings.EventSources(s.Events()),
+			Secrets: settings.EventSecrets, Inbox: inbox.New(q, voucher{keys, serverkey.Events})}}
 	if d.Inventory == nil {
 		log.Warn("no inventory is configured: this server publishes none, and knows only hosts of one " +
 			"that another server published; set inventory, or give --inventory FILE")

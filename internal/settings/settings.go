@@ -114,6 +114,7 @@ type Server struct {
 	Access      string   `mapstructure:"access"`       // file; empty: the default one, if it is there
 	Notify      string   `mapstructure:"notify"`       // file; empty: the default one, if it is there
 	Triggers    string   `mapstructure:"triggers"`     // file; empty: the default one, if it is there
+	Events      string   `mapstructure:"events"`       // file; empty: the default one, if it is there
 	TLS         TLS      `mapstructure:"tls"`
 	OIDC        OIDC     `mapstructure:"oidc"`
 
@@ -121,7 +122,7 @@ type Server struct {
 }
 
 // Usual says which files have their default place, and need not be there.
-type Usual struct{ Access, Notify, Triggers bool }
+type Usual struct{ Access, Notify, Triggers, Events bool }
 
 // TLS names the files of a certificate and its key, in PEM, and of the authorities of callers.
 type TLS struct {
@@ -313,6 +314,7 @@ func serverDefaults(m local.Machine) map[string]any {
 		"server.access":                  "",
 		"server.notify":                  "",
 		"server.triggers":                "",
+		"server.events":                  "",
 		"server.tls.cert":                "",
 		"server.tls.key":                 "",
 		"server.tls.client_ca":           "",
@@ -415,6 +417,9 @@ func read(s Source, m local.Machine) (Settings, error) {
 	}
 	if out.Server.Triggers == "" {
 		out.Server.Triggers, out.Server.Usual.Triggers = m.TriggersFile(), true
+	}
+	if out.Server.Events == "" {
+		out.Server.Events, out.Server.Usual.Events = m.EventsFile(), true
 	}
 	if out.Past.Audit.Dir == "" {
 		out.Past.Audit.Dir = m.AuditDir(out.Node.Dir)

@@ -151,6 +151,12 @@ var needs = map[string]need{
 	"POST /v1/agreed/restore": {access.Admin, house},
 	"POST /v1/agreed/forsake": {access.Admin, house},
 
+	"GET /v1/inbox":                 {access.See, anywhere},
+	"GET /v1/inbox/{event}":         {access.See, anywhere},
+	"POST /v1/inbox":                {access.Order, anywhere}, // all hosts of the customer
+	"POST /v1/inbox/{event}/replay": {access.Order, anywhere}, // likewise
+	"GET /v1/ingress":               {access.See, house},
+
 	"GET /v1/notify/messages":                   {access.See, anywhere},
 	"GET /v1/notify/messages/{message}":         {access.See, anywhere},
 	"GET /v1/notify/receivers":                  {access.See, house},

@@ -98,6 +98,9 @@ var rules = map[string]rule{
 	"POST /v1/logout":               {"session.end", "session", planned},
 	"DELETE /v1/sessions/{session}": {"session.end", "session/{session}", planned},
 
+	"POST /v1/inbox":                {"event.send", "event", gives},
+	"POST /v1/inbox/{event}/replay": {"event.replay", "event/{event}", gives},
+
 	"POST /v1/notify/receivers/{receiver}/test": {"notify.test", "receiver/{receiver}", planned},
 
 	"POST /v1/audit/erase":     {"audit.erase", "", planned},

@@ -1,0 +1,56 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"muster/jobs/queue/inbox"
+	"muster/server/arrivals"
+	"muster/server/dispatch"
+	"muster/server/election"
+	"muster/server/rights"
+)
+
+// arriving has the way of events from elsewhere into a server.
+type arriving struct {
+	needs   arrivals.Needs
+	keeper  *arrivals.Keeper
+	durable string
+}
+
+// eventDoor returns the door of sources. It counts those who prove nothing as others at the door.
+func eventDoor(s *Server, refused func(r *http.Request, reason string)) *arrivals.Door {
+	a := s.site.arriving
+	return arrivals.Door{Needs: a.needs, Keeper: a.keeper, Refused: refused, Durable: a.durable,
+		Log: s.log, Now: s.clock}.Open()
+}
+
+// arrivalsOf returns the resource of events.
+func arrivalsOf(s *Server) arrivals.Routes {
+	return arrivals.Routes{Needs: s.site.arriving.needs, Keeper: s.site.arriving.keeper,
+		Customer: rights.Customers(s.stock.Hosts), Log: s.log, Now: s.clock}
+}
+
+// eventDuty returns the duty to work on events: triggers decide what they start.
+func eventDuty(s *Server) election.Duty {
+	a := s.site.arriving.needs
+	if a.Fire == nil {
+		a.Fire = s.site.firer
+	}
+	return election.Duty{Name: inbox.Duty, Work: func(ctx context.Context, t *election.Term) error {
+		return dispatch.New(dispatch.Needs{Inbox: a.Inbox, Past: a.Inbox, Fire: a.Fire, Log: s.log,
+			Now: s.clock}, t).Run(ctx)
+	}}
+}
+
+// outward returns the duties towards others: to work on their events, and to tell them what
+// happened.
+func outward(s *Server) (list []election.Duty) {
+	if s.site.arriving.needs.Inbox != nil {
+		list = append(list, eventDuty(s))
+	}
+	if s.site.telling.outbox != nil {
+		list = append(list, s.heraldDuty())
+	}
+	return list
+}
