@@ -34,9 +34,6 @@ func arrivalsOf(s *Server) arrivals.Routes {
 // eventDuty returns the duty to work on events: triggers decide what they start.
 func eventDuty(s *Server) election.Duty {
 	a := s.site.arriving.needs
-	if a.Fire == nil {
-		a.Fire = s.site.firer
-	}
 	return election.Duty{Name: inbox.Duty, Work: func(ctx context.Context, t *election.Term) error {
 		return dispatch.New(dispatch.Needs{Inbox: a.Inbox, Past: a.Inbox, Fire: a.Fire, Log: s.log,
 			Now: s.clock}, t).Run(ctx)

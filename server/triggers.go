@@ -7,7 +7,7 @@ import (
 	"muster/server/firing"
 )
 
-// newFirer gives what fires triggers what it works with.
+// newFirer gives what fires triggers what it works with. Events come to it.
 func newFirer(s *Server, d Deps) *firing.Firer {
 	q := s.queue
 	n := firing.Needs{Keeper: firing.NewKeeper(d.Triggers, s.catalog.Load, s.log),
@@ -17,7 +17,11 @@ func newFirer(s *Server, d Deps) *firing.Firer {
 	if s.history != nil {
 		n.Past = s.history
 	}
-	return firing.New(n)
+	f := firing.New(n)
+	if s.site.arriving.needs.Fire == nil {
+		s.site.arriving.needs.Fire = f
+	}
+	return f
 }
 
 // triggersDuty returns the duty to fire what triggers have collected.

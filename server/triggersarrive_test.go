@@ -25,6 +25,7 @@ import (
 	"muster/jobs/queue/inbox"
 	"muster/jobs/queue/keys"
 	"muster/server"
+	"muster/server/arrivals"
 	"muster/server/dispatch"
 	"muster/server/firing"
 	"muster/testkit/redistest"
@@ -63,8 +64,9 @@ steps:
   - {name: look, run: "echo {{alert}} {{depth}}; uptime"}
 `
 
-// arriving is a server with the triggers of the page, and an inbox on a real Redis.
-func arriving(t *testing.T) (*world, *inbox.Inbox, *queue.Conn) {
+// arriving is a server with the triggers of the page, and an inbox on a real Redis. With a door it
+// works on events itself.
+func arriving(t *testing.T, door *ingress.Sources) (*world, *inbox.Inbox, *queue.Conn) {
 	t.Helper()
 	cfg := redistest.StartServer(t).Config()
 	set := page(t)
@@ -75,16 +77,23 @@ func arriving(t *testing.T) (*world, *inbox.Inbox, *queue.Conn) {
 	policy := policyOf(t, rolesPolicy()+`  - {principal: "trigger:rules-check", roles: [operator], runbooks: ["firewall*"]}
   - {principal: "trigger:diagnose", roles: [operator], runbooks: [diagnose]}
 `)
-	w := start(t, setup{redis: &cfg, inventory: fixed(list), runbooks: []string{diagnosis},
-		more: func(d *server.Deps) {
-			d.Policy, d.Triggers = policy, func() (*triggers.Set, error) { return set, nil }
-		}})
 	conn, err := queue.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return w, inbox.New(conn, unsigned{}), conn
+	in := inbox.New(conn, unsigned{})
+	w := start(t, setup{redis: &cfg, inventory: fixed(list), runbooks: []string{diagnosis},
+		more: func(d *server.Deps) {
+			d.Policy, d.Triggers = policy, func() (*triggers.Set, error) { return set, nil }
+			if door != nil {
+				d.Events = arrivals.Needs{Inbox: in, Sources: func() (*ingress.Sources, error) { return door, nil },
+					Secrets: func(ingress.Source) ([]ingress.Secret, error) {
+						return []ingress.Secret{ingress.Secret(secret)}, nil
+					}}
+			}
+		}})
+	return w, in, conn
 }
 
 type unsigned struct{}
@@ -177,7 +186,7 @@ func (w *world) dispatch(in *inbox.Inbox, c *queue.Conn, dies bool) {
 // A signed push becomes one task, whoever dies in between and however often it is delivered.
 func TestASignedWebhookBecomesOneTask(t *testing.T) {
 	t.Parallel()
-	w, in, c := arriving(t)
+	w, in, c := arriving(t, nil)
 	const push = `{"ref": "refs/heads/main", "repository": {"full_name": "acme/rules"}}`
 	if _, err := deliver(t, in, push, "another key of 32 characters....."); err == nil {
 		t.Fatal("a wrong signature was taken")
@@ -209,22 +218,71 @@ func TestASignedWebhookBecomesOneTask(t *testing.T) {
 		w.call("GET", "/v1/firings", nil, &l)
 		t.Fatalf("%d tasks, want one: %+v", len(all.Tasks), l)
 	}
-	if got := all.Tasks[0]; got.Runbook != "firewall" || got.Operator != "trigger:rules-check" ||
+	if got := all.Tasks[0]; got.Runbook != "firewall (check)" || got.Operator != "trigger:rules-check" ||
 		got.On != "fw-a[1-2]" || !got.Proven || got.Total != 2 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// recordedAlert returns a body that Alertmanager has sent, about a host of this inventory.
+func recordedAlert(t *testing.T) []byte {
+	t.Helper()
+	data, err := os.ReadFile("../ingress/testdata/alertmanager.http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := bytes.Cut(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte("\n\n"))
+	return bytes.ReplaceAll(body, []byte("fw001"), []byte("fw-a1"))
+}
+
+// An alert at the door of a server starts its task, and the same alert again starts none.
+func TestAnAlertAtTheDoorStartsOneTask(t *testing.T) {
+	t.Parallel()
+	sources, err := ingress.Parse(fleet.Source{Name: "s", Data: []byte(`sources:
+  - {name: alertmanager, preset: alertmanager, secret_file: /x, customer: acme}
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, in, _ := arriving(t, sources)
+	send := func(key string) int {
+		r, err := http.NewRequest("POST", w.url+"/v1/ingress/alertmanager", bytes.NewReader(recordedAlert(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+key)
+		r.Header.Set("Content-Type", "application/json")
+		res, err := w.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	if got := send("another secret of 32 characters."); got != http.StatusUnauthorized {
+		t.Errorf("a wrong secret: %d", got)
+	}
+	for range 3 {
+		if got := send(secret); got != http.StatusAccepted {
+			t.Errorf("%d", got)
+		}
+	}
+	waitFor(t, "the end of the event", func() bool {
+		list, err := in.Tallies(t.Context())
+		return err == nil && len(list) == 1 && list[0].Done == 1 && list[0].Waiting == 0
+	})
+	var all api.TaskList
+	w.call("GET", "/v1/tasks", nil, &all)
+	if len(all.Tasks) != 1 || all.Tasks[0].On != "fw-a1" || all.Tasks[0].Operator != "trigger:diagnose" {
+		t.Errorf("%+v", all.Tasks)
 	}
 }
 
 // An alert, as Alertmanager sends it, runs the diagnosis on the host that it names, and on no other.
 func TestAnAlertDiagnosesTheHostThatItNames(t *testing.T) {
 	t.Parallel()
-	w, in, c := arriving(t)
-	data, err := os.ReadFile("../ingress/testdata/alertmanager.http")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, body, _ := bytes.Cut(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte("\n\n"))
-	body = bytes.ReplaceAll(body, []byte("fw001"), []byte("fw-a1"))
+	w, in, c := arriving(t, nil)
+	body := recordedAlert(t)
 	at := time.Now()
 	for _, id := range []string{"0000000000000000000000abcd", "0000000000000000000000abcd"} {
 		_, err := in.Take(t.Context(), inbox.Arrival{Event: events.Event{ID: id, Source: "alertmanager",

@@ -49,6 +49,3 @@ func EventSecrets(s ingress.Source) ([]ingress.Secret, error) {
 	}
 	return list, nil
 }
-
-// Events returns where the file of sources is: the configured place, or the usual one.
-func (s Settings) Events() Access { return Access{s.Server.Events, s.Server.Usual.Events} }

@@ -47,8 +47,6 @@ var floors = map[string]int{
 	"cli/lanes":                  6,
 	"cli/standing":               6,
 	"server/arrivals":            6,
-	"cli/notices":                6,
-	"cli/lanes":                  6,
 	"cli/arrivals":               6,
 	"worker/warden":              3,
 	"internal/seal":              0,
