@@ -169,28 +169,14 @@ func (q *Schedules) changeSchedules(ctx context.Context, stamp string,
 	list []ScheduleChange) error {
 	args := []any{stamp}
 	what := fmt.Sprintf("%d schedules", len(list))
-	for _, c := range list {
-		name, text, ticks := c.Was.Name, "", ""
-		if c.To != nil {
-			b, err := json.Marshal(c.To)
-			if err != nil {
-				return err
-			}
-			name = c.To.Name
-			if text, err = q.by.Vouch(name, string(b)); err != nil {
-				return err
-			}
-		}
-		if c.Was.kept.read == "" && c.To != nil {
-			begin, err := json.Marshal(jobs.Ticking{Last: c.To.Since})
-			if err != nil {
-				return err
-			}
-			ticks = string(begin)
-		}
-		args = append(args, name, c.Was.kept.read, text, ticks)
+	all, err := q.written(list)
+	if err != nil {
+		return err
+	}
+	for i, c := range list {
+		args = append(args, c.name(), c.Was.kept.read, all[i].text, all[i].ticks)
 		if len(list) == 1 {
-			what = "schedule " + name
+			what = "schedule " + c.name()
 		}
 	}
 	r, err := q.c.HubScript(ctx, queue.Scripts.Schedule, args...)
@@ -201,6 +187,43 @@ func (q *Schedules) changeSchedules(ctx context.Context, stamp string,
 		return fmt.Errorf("%s: %w", what, queue.ErrStale)
 	}
 	return nil
+}
+
+// written has the texts that a change writes: a schedule, empty if it goes, and the ticks with
+// which a new one begins.
+type written struct{ text, ticks string }
+
+// written returns what each change writes.
+func (q *Schedules) written(list []ScheduleChange) ([]written, error) {
+	all := make([]written, len(list))
+	for i, c := range list {
+		if c.To == nil {
+			continue
+		}
+		text, err := json.Marshal(c.To)
+		if err != nil {
+			return nil, err
+		}
+		if all[i].text, err = q.by.Vouch(c.To.Name, string(text)); err != nil {
+			return nil, err
+		}
+		if c.Was.kept.read == "" {
+			begin, err := json.Marshal(jobs.Ticking{Last: c.To.Since})
+			if err != nil {
+				return nil, err
+			}
+			all[i].ticks = string(begin)
+		}
+	}
+	return all, nil
+}
+
+// name returns the name of the schedule that is changed.
+func (c ScheduleChange) name() string {
+	if c.To != nil {
+		return c.To.Name
+	}
+	return c.Was.Name
 }
 
 // Tick stores the progress of a schedule, for the leader of a term. It returns the schedule as it

@@ -66,55 +66,53 @@ func markOf(fields []any) string {
 // nothing was changed.
 func (q *Timetable) SetTimetable(ctx context.Context, t windows.Timetable, e jobs.Alert) (int64,
 	error) {
+	change, err := q.PrepareTimetable(t, e)
+	if err != nil {
+		return 0, err
+	}
+	return t.Version + 1, q.c.Say("windows", Make(ctx, q.c, change))
+}
+
+// PrepareTimetable returns the change that SetTimetable makes.
+func (q *Timetable) PrepareTimetable(t windows.Timetable, e jobs.Alert) (Prepared, error) {
 	key, before := keys.Hub("windows", ""), t.Version
 	t.Version++
 	text, err := json.Marshal(t)
 	if err != nil {
-		return 0, err
+		return Prepared{}, err
 	}
 	line, err := codec.EventLine(e)
 	if err != nil {
-		return 0, err
+		return Prepared{}, err
 	}
 	excerpts, stamp := excerptsOf(t), rand.Text()[:8]
 	excerpts.replaces = true
-	// Redis watches whole keys, so SetMovedFor, which writes another field of the hash, breaks the
-	// transaction as well, and is no conflict. Only the mark decides.
-	for again := true; again; {
-		err = q.c.Redis().Watch(ctx, func(tx *redis.Tx) error {
-			list, err := tx.HMGet(ctx, key, "version", "stamp").Result()
-			if err != nil {
-				return err
-			}
-			number, _ := list[0].(string)
-			is, _ := strconv.ParseInt(number, 10, 64) // none, or no number: 0
-			if is != before || t.Mark != "" && markOf(list) != t.Mark {
-				return queue.ErrChanged
-			}
-			older, err := tx.HKeys(ctx, key).Result()
-			if err != nil {
-				return err
-			}
-			stated := q.notary.Next(t.Version, stamp)
-			if excerpts.proof, err = q.notary.Prove(stated, text, excerpts.texts); err != nil {
-				return err
-			}
-			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-				p.HSet(ctx, key, "version", strconv.FormatInt(t.Version, 10), "stamp", stamp, "table", text)
-				excerpts.put(ctx, p, older)
-				p.XAdd(ctx, &redis.XAddArgs{Stream: keys.Hub("events", ""), MaxLen: codec.HubEventsMax,
-					Approx: true,
-					Values: []any{"e", line}})
-				return nil
-			})
-			if err == nil {
-				q.notary.Remember(stated)
-			}
+	var older []string
+	var stated trust.Times
+	check := func(ctx context.Context, r redis.Cmdable) error {
+		list, err := r.HMGet(ctx, key, "version", "stamp").Result()
+		if err != nil {
 			return err
-		}, key)
-		again = errors.Is(err, redis.TxFailedErr)
+		}
+		number, _ := list[0].(string)
+		is, _ := strconv.ParseInt(number, 10, 64) // none, or no number: 0
+		if is != before || t.Mark != "" && markOf(list) != t.Mark {
+			return queue.ErrChanged
+		}
+		if older, err = r.HKeys(ctx, key).Result(); err != nil {
+			return err
+		}
+		stated = q.notary.Next(t.Version, stamp)
+		excerpts.proof, err = q.notary.Prove(stated, text, excerpts.texts)
+		return err
 	}
-	return t.Version, q.c.Say("windows", err)
+	return Prepared{Keys: []string{key}, Check: check, Write: func(ctx context.Context,
+		p redis.Pipeliner) {
+		p.HSet(ctx, key, "version", strconv.FormatInt(t.Version, 10), "stamp", stamp, "table", text)
+		excerpts.put(ctx, p, older)
+		p.XAdd(ctx, &redis.XAddArgs{Stream: keys.Hub("events", ""), MaxLen: codec.HubEventsMax,
+			Approx: true, Values: []any{"e", line}})
+	}, Done: func() { q.notary.Remember(stated) }}, nil
 }
 
 // Appoint gives jobs of a task in one zone new appointments, if they still have the appointments
