@@ -91,8 +91,8 @@ func (a asked) place(location string) string {
 		field := strings.TrimPrefix(strings.TrimPrefix(location, "body."), "rollout.")
 		return "schedule " + Cell(schedule) + ", " + Cell(field) + ": "
 	case location == "body.files":
-		for _, file := range []string{"/v1/schedules", "/v1/windows", "/v1/freezes", "/v1/approvals"} {
-			if a.path == file || strings.HasPrefix(a.path, file+"/") {
+		for _, file := range []string{"apply", "schedules", "windows", "freezes", "approvals"} {
+			if strings.HasPrefix(a.path+"/", "/v1/"+file+"/") {
 				return "" // the message names the file, or the thing
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/jobs"
+	"muster/server/apply"
 	"muster/server/approvals"
 	"muster/server/auditlog"
 	"muster/server/books"
@@ -103,8 +104,7 @@ func (instant) Schema(huma.Registry) *huma.Schema {
 // register names every route, each with the rest of its resource.
 func (s *Server) register(api huma.API) {
 	why, whole, find := newWaits(s), s.agreed.Whole, tasks.Finder{Tasks: s.queue.Read.Tasks,
-		Jobs:    s.queue.Read.Jobs,
-		History: s.history}
+		Jobs: s.queue.Read.Jobs, History: s.history}
 	o := s.queue.Orders
 	reads, until := readsOf(s.queue), web.Waiter{Stopping: s.site.stopping}
 	linked := chains.Resource{Duty: s.chainDuty, Kept: s.queue.Hub.Chains,
@@ -117,6 +117,10 @@ func (s *Server) register(api huma.API) {
 		PauseRights: state.PauseRights{Sees: s.site.tasks.Sees, Seen: s.site.tasks.Seen,
 			Near: s.streams.Near}}
 	groups := tasks.Groups{Said: s.queue.Read.Outputs, Stock: s.stock}
+	s.calendar.Owned = apply.Owners{Store: s.queue.Kept}.Owned
+	repeated := schedules.Resource{Book: s.queue.Hub.Schedules, Ticks: s.queue.Hub.Ticks, Log: s.log,
+		Catalog: s.catalog.Load, Whole: whole, Submit: submits.submitFor, Refusals: submits.refusals,
+		HostsOn: reach.Hosts{Look: s.look}.On, Owned: apply.Owners{Store: s.queue.Kept}.Owned}
 	for _, one := range []interface{ Routes(huma.API) }{
 		submits,
 		tasks.TaskRoutes{Reads: reads, Find: find, Until: until, Why: why, Stock: s.stock,
@@ -147,14 +151,10 @@ func (s *Server) register(api huma.API) {
 			HostsOn: hosts.HostsOn, Now: s.clock, Stale: s.cfg.FactsStale},
 		books.BlobRoutes{Store: s.queue.Blobs.Store, Care: s.queue.Blobs.Care, Max: s.cfg.Blobs.Max,
 			Log: s.log},
-		calendar.Windows{Calendar: s.calendar, Stock: s.stock, Log: s.log, Now: s.clock,
-			Whole: whole},
-		calendar.Approvals{Calendar: s.calendar, Stock: s.stock, Log: s.log, Now: s.clock,
-			Whole: whole},
-		schedules.Resource{Book: s.queue.Hub.Schedules, Ticks: s.queue.Hub.Ticks,
-			Catalog: s.catalog.Load, Log: s.log, Whole: whole, Submit: submits.submitFor,
-			HostsOn:  reach.Hosts{Look: s.look}.On,
-			Refusals: submits.refusals},
+		calendar.Windows{Calendar: s.calendar, Stock: s.stock, Log: s.log, Now: s.clock, Whole: whole},
+		calendar.Approvals{Calendar: s.calendar, Stock: s.stock, Log: s.log, Now: s.clock, Whole: whole},
+		repeated,
+		apply.New(s.queue.Kept, repeated, s.calendar),
 		s.agreed,
 		tasks.HistoryRoutes{Reads: reads, Find: find, Stock: s.stock, Log: s.log,
 			Rights: s.site.tasks},

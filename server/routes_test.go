@@ -100,6 +100,7 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/tasks/{task}/report": "get", "/v1/plan": "post", "/v1/plan/calibration": "get",
 		"/v1/plan/openings": "get", "/v1/calendar": "get", "/v1/windows/propose": "post",
 		"/v1/blobs": "get", "/v1/blobs/{sum}": "delete get put",
+		"/v1/apply": "post", "/v1/applies": "get", "/v1/applies/{apply}": "get", "/v1/entries": "get",
 		"/v1/schedules": "get post", "/v1/schedules/{schedule}": "get",
 		"/v1/schedules/{schedule}/next": "get", "/v1/schedules/{schedule}/run": "post",
 		"/v1/schedules/{schedule}/pause": "post", "/v1/schedules/{schedule}/resume": "post",

@@ -9,6 +9,7 @@ import (
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/read"
 	"muster/jobs/staff"
+	"muster/server/apply"
 	"muster/server/approvals"
 	"muster/server/books"
 	"muster/server/calendar"
@@ -41,6 +42,7 @@ type Stores struct {
 	Form   Declaring
 
 	Firings firing.Book // what triggers did
+	Kept    apply.Store // of applies
 }
 
 // Declaring says in Redis which form its data has.

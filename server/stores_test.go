@@ -3,6 +3,7 @@ package server_test
 import (
 	"muster/jobs/queue/firings"
 	"muster/server"
+	"muster/server/apply"
 	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/duties"
@@ -72,6 +73,7 @@ type everything interface {
 	books.BlobCare
 	server.Declaring
 	Firings() *firings.Book
+	apply.Store
 }
 
 // stores deals the methods of q out, so that a test which replaces one of them replaces it in
@@ -89,5 +91,5 @@ func stores(q everything) server.Stores {
 			Proofs: server.Proofs{Tokens: q, Sessions: q}},
 		Care: server.Care{Zones: q, Fsck: q, History: q, Outages: q, Backlogs: q, Debts: q,
 			Recall: q},
-		Blobs: server.Contents{Store: q, Care: q}, Form: q}
+		Blobs: server.Contents{Store: q, Care: q}, Form: q, Kept: q}
 }

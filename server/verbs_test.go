@@ -12,6 +12,7 @@ var verbsOf = map[string]string{
 	"": sessionRoutes + `*GET /v1/health
 *GET /v1/whoami
 *GET /v1/tokens
+*POST /v1/apply
 *POST /v1/tokens
 *DELETE /v1/tokens/{name}`,
 	"see": `*GET /v1/tasks
@@ -61,6 +62,9 @@ GET /v1/nodes
 *GET /v1/windows
 *GET /v1/calendar
 *GET /v1/windows/{window}/next
+*GET /v1/entries
+GET /v1/applies
+GET /v1/applies/{apply}
 *GET /v1/schedules
 *GET /v1/schedules/{schedule}
 *GET /v1/schedules/{schedule}/next

@@ -18,6 +18,7 @@ import (
 type Application struct {
 	Files, Attached []File
 	Pruning
+	Remove []string // entries that go in any case, as "window acme-sunday"
 }
 
 // Pruning says which owners lose the entries that the files do not name.
@@ -96,15 +97,14 @@ func (t Timetable) Apply(a Application) (Timetable, Applied, error) {
 // merger merges files with the ones in force.
 type merger struct {
 	Application
-	names    map[string]item // entries that the files name
-	owners   map[string]bool // owners of these entries
-	reader   *reader         // reads the files
-	stays    Agreed          // the entries in force that stay beside the files
-	files    []File
-	attached []File
-	left     []string
-	basis    []string
-	errs     []error
+	names  map[string]item // entries that the files name
+	owners map[string]bool // owners of these entries
+	reader *reader         // reads the files
+	stays  Agreed          // the entries in force that stay beside the files
+
+	files, attached []File
+	left, basis     []string
+	errs            []error
 }
 
 // keep keeps the entries of a file in force that neither were replaced nor pruned.
@@ -116,7 +116,7 @@ func (m *merger) keep(f File, attached []File) {
 	}
 	gone, stay := map[string]bool{}, 0
 	for _, old := range agreed.items() {
-		pruned := m.Of(old.owner, m.owners)
+		pruned := m.Of(old.owner, m.owners) || slices.Contains(m.Remove, old.key)
 		its, named := m.names[old.key]
 		if m.owners[old.owner] || pruned || named {
 			m.basis = append(m.basis, old.key+" "+old.owner+" "+old.hash)

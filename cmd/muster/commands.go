@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster/cli/acl"
+	"muster/cli/applies"
 	"muster/cli/approvals"
 	"muster/cli/arrivals"
 	"muster/cli/audits"
@@ -26,7 +27,7 @@ func clientCommands() []*cobra.Command {
 	work := []*cobra.Command{tasks.NewRun(), tasks.NewExec(), ops.NewPlan(), tasks.NewWait(),
 		orders.NewRetry(), orders.NewCancel(),
 		orders.NewPause(), orders.NewResume(), orders.NewHalt(), orders.NewRollout(), orders.NewGate(),
-		approvals.New(), times.NewSchedules(), hosts.NewSSH()}
+		approvals.New(), times.NewSchedules(), hosts.NewSSH(), applies.NewApply(), applies.NewExport()}
 	look := []*cobra.Command{tasks.NewTasks(), tasks.NewTask(), tasks.NewJobs(), tasks.NewJob(),
 		tasks.NewLogs(), tasks.NewEvents(),
 		hosts.NewHosts(), ops.NewNodes(), ops.NewQueue(), hosts.NewGroup(), hosts.NewLimits(),

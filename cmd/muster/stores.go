@@ -5,6 +5,7 @@ import (
 
 	"muster/internal/serverkey"
 	"muster/jobs/queue"
+	"muster/jobs/queue/applies"
 	"muster/jobs/queue/blobs"
 	"muster/jobs/queue/care"
 	"muster/jobs/queue/firings"
@@ -31,7 +32,8 @@ func stores(c *queue.Conn, keys func() (serverkey.Keys, error)) server.Stores {
 	zones := care.New(c, care.Needs{Work: work.NewWork(c), Halts: halts, Switches: switches,
 		Submits: submits, Cancels: cancels, Inventory: inventory})
 	s := server.Stores{Conn: c, Form: care.NewForms(c),
-		Firings: firings.New(c).VouchedBy(voucher{keys, serverkey.Firings})}
+		Firings: firings.New(c).VouchedBy(voucher{keys, serverkey.Firings}),
+		Kept:    applies.New(c, voucher{keys, serverkey.Applies})}
 	s.Read = server.Reads{Tasks: tasks, Jobs: tasks, Waits: tasks,
 		Endings: read.NewEndings(tasks), Outputs: read.NewOutputs(c), Zones: read.NewZones(c),
 		Groups: read.NewGroups(c)}

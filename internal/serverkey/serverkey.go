@@ -25,6 +25,7 @@ const (
 	Sessions  Use = "sessions"          // MACs of sessions, and of logins under way
 	Orders    Use = "orders"            // signs orders of tasks, answers at gates, the timetable
 	Schedules Use = "schedules"         // MACs
+	Applies   Use = "applies"           // MACs of their results, and of origins
 	Chains    Use = "chains"            // MACs
 	Events    Use = "events"            // MACs
 	Firings   Use = "firings"           // MACs of what triggers did, and of events that they collect

@@ -12,6 +12,7 @@ import (
 	"muster/api"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/queue/hub"
 	"muster/scripts"
 	"muster/server/stock"
 	"muster/server/web"
@@ -24,6 +25,7 @@ type Times interface {
 	Proven(ctx context.Context) (t windows.Timetable, doubt, err error)
 	TimetableMark(ctx context.Context) (string, error)
 	SetTimetable(ctx context.Context, t windows.Timetable, e jobs.Alert) (int64, error)
+	PrepareTimetable(t windows.Timetable, e jobs.Alert) (hub.Prepared, error)
 }
 
 // Calendar reads the timetable that is in force, and changes it.
@@ -32,6 +34,7 @@ type Calendar struct {
 	Stock   *stock.Store
 	Catalog func() *scripts.Catalog
 	Now     func() time.Time
+	Owned   Owned // nil: no entry comes from elsewhere
 
 	mu    sync.Mutex
 	table windows.Timetable // that was read last
@@ -139,6 +142,9 @@ func (c *Calendar) agree(ctx context.Context, how manner,
 		}
 		out.Change = book.Compare(then)
 		out.Notes = append(unread, c.doubts(book, then, out.Change)...)
+		if err := c.Owned.refuse(ctx, out.Change); err != nil {
+			return out, err
+		}
 		if how.check || out.Already {
 			return out, nil
 		}

@@ -38,6 +38,11 @@ func (s Windows) sightOf(ctx context.Context) *sight {
 	return see
 }
 
+// Sees reports whether the caller sees a host of a window or a freeze with this scope and owner.
+func (s Windows) Sees(ctx context.Context, scope windows.Scope, owner string) bool {
+	return s.sightOf(ctx).of(scope, owner)
+}
+
 // of reports whether a window or a freeze of a scope, and of an owner, concerns a host that is
 // seen.
 func (s *sight) of(scope windows.Scope, owner string) bool {

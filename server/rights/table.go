@@ -129,6 +129,11 @@ var needs = map[string]need{
 	"POST /v1/freezes":                       {access.Order, house},
 	"POST /v1/freezes/{freeze}/lift":         {access.Order, house},
 
+	"POST /v1/apply":          {"", member}, // each entry asks for a right of its own
+	"GET /v1/applies":         {access.See, house},
+	"GET /v1/applies/{apply}": {access.See, house},
+	"GET /v1/entries":         {access.See, anywhere},
+
 	"GET /v1/schedules":                    {access.See, anywhere},
 	"POST /v1/schedules":                   {access.Run, house},
 	"GET /v1/schedules/{schedule}":         {access.See, anywhere},

@@ -40,6 +40,9 @@ func (s Resource) applySchedules(ctx context.Context,
 		if err := p.plan(ctx, s, entries, wrong); err != nil {
 			return nil, err
 		}
+		if err := s.keep(ctx, p.out.Schedules); err != nil {
+			return nil, err
+		}
 		if err := s.refuseTicks(ctx, &p, entries); err != nil {
 			return nil, web.Problem(err)
 		}

@@ -28,6 +28,7 @@ type Book interface {
 	ChangeSchedule(ctx context.Context, was hub.Schedule, to jobs.Schedule) error
 	ChangeSchedules(ctx context.Context, stamp string, list []hub.ScheduleChange) error
 	RemoveSchedule(ctx context.Context, was hub.Schedule) error
+	PrepareSchedules(stamp string, list []hub.ScheduleChange) (hub.Prepared, error)
 }
 
 type (
@@ -79,6 +80,7 @@ type Resource struct {
 	Catalog func() *scripts.Catalog
 	Log     hclog.Logger
 	Whole   func(context.Context) error // see web.WhileAgreed
+	Owned   Owned                       // nil: no schedule comes from elsewhere
 
 	// Submit submits a task at the word of a caller; the name of a schedule goes with it.
 	Submit func(ctx context.Context, who web.Asked, user string, b api.Submit, schedule string) (
@@ -348,6 +350,9 @@ func (s Resource) removeSchedule(ctx context.Context, in *scheduleOrder) (*sched
 		err = s.refuse(ctx, q, access.Order)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := s.Owned.refuse(ctx, q.Name); err != nil {
 		return nil, err
 	}
 	if err := s.Book.RemoveSchedule(ctx, q); err != nil {

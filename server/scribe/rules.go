@@ -82,6 +82,8 @@ var rules = map[string]rule{
 	"POST /v1/freezes":                       {"freeze", "freeze/{body.name}", stops},
 	"POST /v1/freezes/{freeze}/lift":         {"freeze.lift", "freeze/{freeze}", gives},
 
+	"POST /v1/apply": {"apply", "apply/{body.id}", gives},
+
 	"POST /v1/schedules":                   {"schedule.apply", "", gives},
 	"POST /v1/schedules/{schedule}/run":    {"schedule.run", "schedule/{schedule}", planned},
 	"POST /v1/schedules/{schedule}/pause":  {"schedule.pause", "schedule/{schedule}", stops},

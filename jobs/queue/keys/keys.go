@@ -119,14 +119,14 @@ var HubKeys = []Key{
 	{"inventory", "hash", "Publish",
 		"version, number of hosts and time of the published inventory"},
 	{"windows", "hash",
-		"SetTimetable, SetMovedFor, PutExcerpts, Restate, SayZones, RestoreAgreed",
+		"SetTimetable, Apply, SetMovedFor, PutExcerpts, Restate, SayZones, RestoreAgreed",
 		"table: the timetable (JSON); version, stamp; moved: the version of the last look at " +
 			"appointments; excerpt:SCOPE: the part for workers (JSON), of the version in excerpts; " +
 			"statement, signature, share:<n>: its proof; zones:SERVER: its time zone data"},
 	{"estimates", "hash", "SaveEstimates, ReplaceEstimates",
 		"a hash of runbook and arguments, model and customer, with | between, to the durations " +
 			"(JSON); at most about 20,000"},
-	{"events", "stream", "SetTimetable, BeginHistoryAway, EndHistoryAway",
+	{"events", "stream", "SetTimetable, Apply, BeginHistoryAway, EndHistoryAway",
 		"events of orders that belong to no zone, and the times without history; about 100,000 entries"},
 	{"history", "hash", "BeginHistoryAway, EndHistoryAway",
 		"away: the time since which no events are stored, the reason, and how many of each stream " +
@@ -148,9 +148,9 @@ var HubKeys = []Key{
 		"number of the term and the server that has the duty; PX 3 s"},
 	{"terms", "hash", "lead", "duty to the number of its last term"},
 	{"schedules", "hash",
-		"schedule, RestoreAgreed",
+		"schedule, Apply, RestoreAgreed",
 		"name to JSON: the schedule, the operator of the last change, whether it is paused"},
-	{"ticks", "hash", "schedule, tick, RestoreAgreed",
+	{"ticks", "hash", "schedule, tick, Apply, RestoreAgreed",
 		"schedule to JSON: the last tick, the next one, the ticks that wait to become tasks"},
 	{"triggers", "hash", "Change",
 		"trigger to a MAC by the key of servers and JSON: when it fired, the events that it collects"},
@@ -160,8 +160,13 @@ var HubKeys = []Key{
 	{"firedat", "zset", "Change, Trim", "event/trigger by the µs of the last decision about it"},
 	{"agreed", "hash", "LoseAgreed, RestoreAgreed",
 		"lost: the time since which Redis lacks windows, schedules or orders, and which ones; JSON"},
-	{"stamps", "hash", "schedule, Drain, Undrain, RestoreAgreed",
+	{"stamps", "hash", "schedule, Apply, Drain, Undrain, RestoreAgreed",
 		"schedules, drained: number of their changes, for servers that keep a copy of them"},
+	{"applies", "hash", "Apply",
+		"version: the number of the last apply; result:<version>: MAC and JSON of what it did; " +
+			"id:<id>: the version of the apply with this id; the newest 1,000"},
+	{"origins", "hash", "Apply",
+		"kind/name of an entry to a MAC and JSON: the place from which it comes"},
 	{"tokens", "hash", "AddToken, DropToken",
 		"id of a token to a MAC by the key of servers and JSON: owner, end, scope, hash of the secret"},
 	{"uses", "hash", "NoteTokenUse, DropToken",

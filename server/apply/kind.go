@@ -1,0 +1,65 @@
+package apply
+
+import (
+	"context"
+
+	"muster/internal/manifest"
+	"muster/jobs/queue/hub"
+	"muster/server/web"
+	"muster/windows"
+)
+
+// A Kind keeps entries of one kind, or of several that are kept together.
+type Kind interface {
+	Words() []string // of its kinds
+
+	// Look reads the entries in force.
+	Look(ctx context.Context) (View, error)
+
+	// May refuses a caller who may not change an entry; nil: the caller may.
+	May(ctx context.Context, e manifest.Entry) error
+}
+
+// A View has the entries as they were read.
+type View interface {
+	Entries() []manifest.Entry
+
+	// Prepare returns the change that makes steps come into force, of the state that was read.
+	Prepare(ctx context.Context, a Ask, steps []manifest.Step) (Ready, error)
+
+	// Sees reports whether the caller sees an entry.
+	Sees(ctx context.Context, e manifest.Entry) (bool, error)
+
+	// Write returns the entries as documents, and what is in force beside them.
+	Write() (texts []manifest.Text, beside []string, err error)
+}
+
+// An Ask is what a caller wants to put in force.
+type Ask struct {
+	Set      manifest.Set
+	Attached []windows.File
+	Giver    web.Giver
+}
+
+// A Ready is the part of an apply that a Kind has prepared.
+type Ready struct {
+	Change hub.Prepared
+	Notes  []string
+	Void   []string // approvals that held before
+}
+
+// named returns the steps that write an entry of a kind, by name, and the names that go.
+func named(steps []manifest.Step, kind string) (set map[string]manifest.Step, gone []string) {
+	set = map[string]manifest.Step{}
+	for _, s := range steps {
+		e := s.Entry()
+		switch {
+		case e.Kind != kind:
+		case s.Change == manifest.Removed:
+			gone = append(gone, e.Name)
+		case s.Change == manifest.Added || s.Change == manifest.Changed:
+			set[e.Name] = s
+		}
+	}
+	return set, gone
+}
