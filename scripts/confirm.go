@@ -5,11 +5,10 @@ import (
 	"crypto/sha256"
 	_ "embed" // confirm.sh
 	"fmt"
-	"net"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
+
+	"muster/internal/trial"
 )
 
 // This file defines the kind confirm: a change that the host reverts by itself unless it is
@@ -31,7 +30,7 @@ type ConfirmSpec struct {
 }
 
 // Confirm is a step of kind confirm for one host. Each text except Arm may run again at any
-// time, and each ends its output with the state of the change; see ReadConfirm.
+// time, and each ends its output with the state of the change; see package trial.
 type Confirm struct {
 	Arm     string // guard, arm, apply
 	Prove   string // over a new connection
@@ -39,21 +38,7 @@ type Confirm struct {
 	Back    string // revert the change now
 	State   string // only report the state
 	Within  time.Duration
-	Probes  []Probe
-}
-
-// Probe is one condition that must hold before a change is confirmed.
-type Probe struct {
-	TCP string // host:port that must accept connections from the worker's node; or:
-	Run string // a shell text that must exit with 0 on the host
-}
-
-// String returns the probe in the syntax of runbooks.
-func (p Probe) String() string {
-	if p.TCP != "" {
-		return "tcp " + p.TCP
-	}
-	return "run " + p.Run
+	Probes  []trial.Probe
 }
 
 // withinDefault is the time for the proof; similar tools use the same.
@@ -126,7 +111,7 @@ func (c *ConfirmSpec) fill(f Frozen, name string, in scope) (*Confirm, error) {
 	if err != nil {
 		return nil, fmt.Errorf("within: %w", err)
 	}
-	probes, err := readProbes(in.args[c.Probes], in.host.Address)
+	probes, err := trial.ReadProbes(in.args[c.Probes], in.host.Address)
 	if err != nil {
 		return nil, fmt.Errorf("probes: %w", err)
 	}
@@ -176,140 +161,4 @@ func confirmScript() string {
 		}
 	}
 	return b.String()
-}
-
-// readProbes reads one probe a line. A port without a host means the host of the job.
-func readProbes(text, address string) ([]Probe, error) {
-	var list []Probe
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		kind, rest, _ := strings.Cut(line, " ")
-		rest = strings.TrimSpace(rest)
-		switch {
-		case line == "":
-		case kind == "run" && rest != "":
-			list = append(list, Probe{Run: rest})
-		case kind == "tcp":
-			host, port, err := net.SplitHostPort(rest)
-			if n, bad := strconv.Atoi(port); err != nil || bad != nil || n < 1 || n > 65535 {
-				return nil, fmt.Errorf("%s: want tcp HOST:PORT, or tcp :PORT of the host itself", brief(line))
-			}
-			if host == "" {
-				host = address
-			}
-			list = append(list, Probe{TCP: net.JoinHostPort(host, port)})
-		default:
-			return nil, fmt.Errorf("%s: want tcp HOST:PORT or run COMMAND, one a line", brief(line))
-		}
-	}
-	if len(list) > rulesMax {
-		return nil, fmt.Errorf("%d probes: at most %d", len(list), rulesMax)
-	}
-	return list, nil
-}
-
-// Shell returns the text that runs the probe on the host.
-func (p Probe) Shell() string {
-	word, err := quote(p.Run)
-	if err != nil {
-		return "exit 2" // no argument contains a NUL
-	}
-	return "exec sh -c -- " + word
-}
-
-// Confirmation is the state of a change as the host last reported it.
-type Confirmation struct {
-	State ConfirmState
-	Code  int           // of guard, prove, keep or the rollback, whichever ran last; -1: unknown
-	Left  time.Duration // armed: time until the host reverts it
-	More  string        // which change is pending, or why this one was reverted
-}
-
-// ConfirmState is the state of a change.
-type ConfirmState string
-
-// The states of a change.
-const (
-	ConfirmNone       ConfirmState = "none"       // nothing was done; Code is that of the guard
-	ConfirmBusy       ConfirmState = "busy"       // another change is pending
-	ConfirmArmed      ConfirmState = "armed"      // may have been made, and is not confirmed
-	ConfirmProof      ConfirmState = "proof"      // likewise, and Code is that of the proof
-	ConfirmConfirmed  ConfirmState = "confirmed"  // permanent; Code is that of keep
-	ConfirmRolledBack ConfirmState = "rolledback" // Code is that of the rollback
-)
-
-// String describes the state for people.
-func (c Confirmation) String() string {
-	switch c.State {
-	case ConfirmNone:
-		if c.Code <= 0 { // not the same as 0: the host may have forgotten it
-			return "the host knows of none"
-		}
-		return "nothing was done"
-	case ConfirmBusy:
-		return "another change is pending, of job " + plainOr(c.More)
-	case ConfirmArmed:
-		return fmt.Sprintf("made, and taken back in %s unless it is confirmed", c.Left)
-	case ConfirmProof:
-		return fmt.Sprintf("proof, exit %d, with %s left", c.Code, c.Left)
-	case ConfirmConfirmed:
-		return "confirmed"
-	case ConfirmRolledBack:
-		return strings.TrimSpace("taken back, exit " + strconv.Itoa(c.Code) + " " + plainOr(c.More))
-	}
-	return string(c.State)
-}
-
-// plainOr returns a plain word of a host, with its number if it has one, unchanged. It quotes
-// anything else, because the result becomes part of our own messages.
-func plainOr(said string) string {
-	if said == "" || reasonWord.MatchString(said) {
-		return said
-	}
-	return strconv.Quote(said)
-}
-
-var reasonWord = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,80}( [0-9]{1,3})?$`)
-
-// ConfirmMark begins the last line of a host's output, which reports the state of a change.
-// The text before it may lack a newline at its end.
-const ConfirmMark = "muster-confirm: "
-
-var confirmLine = regexp.MustCompile(`^([a-z]+)((?: \S+)*) *$`)
-
-// ReadConfirm parses the last line of the host; it returns false if the line reports no state.
-func ReadConfirm(line string) (Confirmation, bool) {
-	at := strings.LastIndex(line, ConfirmMark)
-	if at < 0 {
-		return Confirmation{}, false
-	}
-	m := confirmLine.FindStringSubmatch(strings.TrimRight(line[at+len(ConfirmMark):], "\r\n"))
-	if m == nil {
-		return Confirmation{}, false
-	}
-	words := append(strings.Fields(m[2]), "", "", "")
-	c := Confirmation{State: ConfirmState(m[1]), Code: -1}
-	number := func(s string) int {
-		if n, err := strconv.Atoi(s); err == nil {
-			return n
-		}
-		return -1
-	}
-	switch c.State {
-	case ConfirmNone:
-		c.Code = number(words[1])
-	case ConfirmBusy:
-		c.Left, c.More = time.Duration(number(words[0]))*time.Second, words[1]
-	case ConfirmArmed:
-		c.Left = time.Duration(number(words[0])) * time.Second
-	case ConfirmProof:
-		c.Code, c.Left = number(words[0]), time.Duration(number(words[1]))*time.Second
-	case ConfirmConfirmed:
-		c.Code = number(words[0])
-	case ConfirmRolledBack:
-		c.Code, c.More = number(words[0]), strings.TrimSpace(strings.Join(words[1:], " "))
-	default:
-		return Confirmation{}, false
-	}
-	return c, true
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"muster/fleet"
+	"muster/internal/trial"
 	"muster/scripts"
 )
 
@@ -103,14 +104,14 @@ func (c *bench) read(name string) string {
 }
 
 // sh runs a text as a host does and returns what it says of the change.
-func (c *bench) sh(shell, text string) scripts.Confirmation {
+func (c *bench) sh(shell, text string) trial.State {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
 	words := append(strings.Fields(shell), "-c", text)
 	out, err := exec.CommandContext(ctx, words[0], words[1:]...).Output()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	state, ok := scripts.ReadConfirm(lines[len(lines)-1])
+	state, ok := trial.Read(lines[len(lines)-1])
 	if !ok {
 		c.t.Errorf("%s: %v, said %q", shell, err, out)
 	}
@@ -136,25 +137,25 @@ func TestAChangeThatIsConfirmedStays(t *testing.T) {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
 			c := change(t, nil)
-			if s := c.sh(shell, c.State); s.State != scripts.ConfirmNone {
+			if s := c.sh(shell, c.State); s.Word != trial.None {
 				t.Errorf("before: %+v", s)
 			}
 			s := c.sh(shell, c.Arm)
-			if s.State != scripts.ConfirmArmed || s.Left < 5*time.Second || s.Left > 10*time.Second {
+			if s.Word != trial.Armed || s.Left < 5*time.Second || s.Left > 10*time.Second {
 				t.Errorf("armed: %+v", s)
 			}
-			if s := c.sh(shell, c.Arm); s.State != scripts.ConfirmArmed { // its answer was lost
+			if s := c.sh(shell, c.Arm); s.Word != trial.Armed { // its answer was lost
 				t.Errorf("armed again: %+v", s)
 			}
-			if s := c.sh(shell, c.Prove); s.State != scripts.ConfirmProof || s.Code != 0 {
+			if s := c.sh(shell, c.Prove); s.Word != trial.Proof || s.Code != 0 {
 				t.Errorf("proof: %+v", s)
 			}
 			for range 2 {
-				if s := c.sh(shell, c.Confirm.Confirm); s.State != scripts.ConfirmConfirmed || s.Code != 0 {
+				if s := c.sh(shell, c.Confirm.Confirm); s.Word != trial.Confirmed || s.Code != 0 {
 					t.Errorf("confirmed: %+v", s)
 				}
 			}
-			if s := c.sh(shell, c.Back); s.State != scripts.ConfirmConfirmed {
+			if s := c.sh(shell, c.Back); s.Word != trial.Confirmed {
 				t.Errorf("taken back when it was confirmed: %+v", s)
 			}
 			got, rules, kept := c.read("log"), c.read("rules"), c.read("kept")
@@ -173,7 +174,7 @@ func TestAChangeThatNobodyConfirmsIsTakenBack(t *testing.T) {
 		t.Errorf("rules %s", got)
 	}
 	c.becomes("rules", "old")
-	if s := c.sh("sh", c.Confirm.Confirm); s.State != scripts.ConfirmRolledBack || s.Code != 0 {
+	if s := c.sh("sh", c.Confirm.Confirm); s.Word != trial.RolledBack || s.Code != 0 {
 		t.Errorf("%+v", s)
 	}
 	if got := c.read("log"); got != "guard apply rollback" {
@@ -186,7 +187,7 @@ func TestAChangeThatFailsIsTakenBackAtOnce(t *testing.T) {
 	c := change(t, nil)
 	c.write("new", "broken")
 	s := c.sh("sh", c.Arm)
-	if s.State != scripts.ConfirmRolledBack || s.Code != 0 || s.More != "apply 1" || c.read("rules") != "old" {
+	if s.Word != trial.RolledBack || s.Code != 0 || s.More != "apply 1" || c.read("rules") != "old" {
 		t.Errorf("%+v, rules %s", s, c.read("rules"))
 	}
 }
@@ -197,11 +198,11 @@ func TestAGuardThatFailsChangesNothing(t *testing.T) {
 	if err := os.Remove(filepath.Join(c.dir, "rules")); err != nil {
 		t.Fatal(err)
 	}
-	if s := c.sh("sh", c.Arm); s.State != scripts.ConfirmNone || s.Code != 1 {
+	if s := c.sh("sh", c.Arm); s.Word != trial.None || s.Code != 1 {
 		t.Errorf("%+v", s)
 	}
 	c.write("rules", "old")
-	if s := c.sh("sh", c.Arm); s.State != scripts.ConfirmArmed {
+	if s := c.sh("sh", c.Arm); s.Word != trial.Armed {
 		t.Errorf("the next one: %+v", s)
 	}
 }
@@ -233,7 +234,7 @@ func TestAFullDiskArmsNothing(t *testing.T) {
 				}
 				s := c.sh(shell, c.Arm)
 				left, _ := filepath.Glob(filepath.Join(place, "confirm/*"))
-				if s.State != scripts.ConfirmNone || s.Code != 1 || len(left) != 0 {
+				if s.Word != trial.None || s.Code != 1 || len(left) != 0 {
 					t.Errorf("%d pages: %+v, left %v", pages, s, left)
 				}
 			}
@@ -243,10 +244,10 @@ func TestAFullDiskArmsNothing(t *testing.T) {
 			if err := size("remount,", 50); err != nil {
 				t.Fatal(err)
 			}
-			if s := c.sh(shell, c.Arm); s.State != scripts.ConfirmArmed || c.read("rules") != "new" {
+			if s := c.sh(shell, c.Arm); s.Word != trial.Armed || c.read("rules") != "new" {
 				t.Errorf("with room: %+v, rules %s", s, c.read("rules"))
 			}
-			if s := c.sh(shell, c.Back); s.State != scripts.ConfirmRolledBack || c.read("rules") != "" {
+			if s := c.sh(shell, c.Back); s.Word != trial.RolledBack || c.read("rules") != "" {
 				t.Errorf("and back: %+v, rules %s", s, c.read("rules"))
 			}
 		})
@@ -261,7 +262,7 @@ func TestARollbackThatFailsIsSaid(t *testing.T) {
 	if len(old) != 1 || os.Remove(old[0]) != nil {
 		t.Fatal(old)
 	}
-	if s := c.sh("sh", c.Back); s.State != scripts.ConfirmRolledBack || s.Code != 1 {
+	if s := c.sh("sh", c.Back); s.Word != trial.RolledBack || s.Code != 1 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -272,11 +273,11 @@ func TestOneChangeAtATime(t *testing.T) {
 	c := change(t, nil)
 	c.sh("sh", c.Arm)
 	other := c.as("0000000002")
-	if s := c.sh("sh", other.Arm); s.State != scripts.ConfirmBusy || s.More != "0000000001:fw1" || s.Left <= 0 {
+	if s := c.sh("sh", other.Arm); s.Word != trial.Busy || s.More != "0000000001:fw1" || s.Left <= 0 {
 		t.Errorf("%+v", s)
 	}
 	c.sh("sh", c.Back)
-	if s := c.sh("sh", other.Arm); s.State != scripts.ConfirmArmed {
+	if s := c.sh("sh", other.Arm); s.Word != trial.Armed {
 		t.Errorf("%+v", s)
 	}
 	c.sh("sh", other.Back)
@@ -314,7 +315,7 @@ func TestSixteenRaces(t *testing.T) {
 			t.Parallel()
 			c := change(t, map[string]string{"within": "1h"})
 			c.sh("sh", c.Arm)
-			var said [2]scripts.Confirmation
+			var said [2]trial.State
 			var both sync.WaitGroup
 			start := make(chan bool)
 			for n, text := range []string{c.Confirm.Confirm, c.Back} {
@@ -325,9 +326,9 @@ func TestSixteenRaces(t *testing.T) {
 			}
 			close(start)
 			both.Wait()
-			want := map[scripts.ConfirmState]string{scripts.ConfirmConfirmed: "new",
-				scripts.ConfirmRolledBack: "old"}
-			if said[0].State != said[1].State || c.read("rules") != want[said[0].State] {
+			want := map[trial.Word]string{trial.Confirmed: "new",
+				trial.RolledBack: "old"}
+			if said[0].Word != said[1].Word || c.read("rules") != want[said[0].Word] {
 				t.Errorf("confirming was told %+v, taking back %+v, rules %s", said[0], said[1], c.read("rules"))
 			}
 			if log := c.read("log"); strings.Contains(log, "keep") == strings.Contains(log, "rollback") {
@@ -341,7 +342,7 @@ func TestProbes(t *testing.T) {
 	t.Parallel()
 	c := change(t, map[string]string{
 		"probes": "tcp :443\n tcp 192.0.2.1:53 \n\nrun ping -c1 'gw'\ntcp [2001:db8::1]:80\n"})
-	want := []scripts.Probe{{TCP: "192.0.2.7:443"}, {TCP: "192.0.2.1:53"}, {Run: "ping -c1 'gw'"},
+	want := []trial.Probe{{TCP: "192.0.2.7:443"}, {TCP: "192.0.2.1:53"}, {Run: "ping -c1 'gw'"},
 		{TCP: "[2001:db8::1]:80"}}
 	if diff := cmp.Diff(want, c.Probes); diff != "" {
 		t.Error(diff)
@@ -378,7 +379,7 @@ func TestOnlyWhatTheHostSaysOfAChangeIsRead(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"", "armed 5", "muster-confirm:", "muster-confirm: odd 1", "muster-confirm: none x",
 		"muster-confirm: armed 5 muster-confirm: ", "muster-confirm: \x1b[31m"} {
-		if c, ok := scripts.ReadConfirm(line); ok && line != "muster-confirm: none x" {
+		if c, ok := trial.Read(line); ok && line != "muster-confirm: none x" {
 			t.Errorf("%q = %+v", line, c)
 		}
 	}
@@ -390,7 +391,7 @@ func FuzzReadConfirm(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		if c, ok := scripts.ReadConfirm(line); ok && (c.State == "" || strings.ContainsAny(c.More, "\n")) {
+		if c, ok := trial.Read(line); ok && (c.Word == "" || strings.ContainsAny(c.More, "\n")) {
 			t.Errorf("%q = %+v", line, c)
 		}
 	})

@@ -13,5 +13,5 @@
 // runs nothing, reaches no host and knows neither jobs nor outcomes. The
 // language for users is described in docs/RUNBOOKS.md.
 //
-// Floor 1: may import fleet, internal/jsonpath, a YAML reader and a shell parser.
+// Floor 1: may import fleet, internal/jsonpath, internal/trial, a YAML reader and a shell parser.
 package scripts

@@ -68,6 +68,7 @@ func TestDocNamesEveryKeyTypeAndPlaceholder(t *testing.T) {
 		{"### Keys of reboot", keyNames(rebootKeys())},
 		{"### Keys of confirm", keyNames(confirmKeys())},
 		{"### Keys of gate", keyNames(gateKeys())},
+		{"### Keys of ansible", keyNames(playbookKeys())},
 		{"### Keys of expect", keyNames(expectKeys())},
 		{"### Keys of classes", keyNames(classKeys())},
 		{"### Keys of a step's retry", keyNames(againKeys())},

@@ -11,7 +11,8 @@ const (
 // Only returns the part of a runbook for a kind of run. If what is empty, it leaves out only
 // the steps that show what would change. For a dry run it keeps, of the steps before the first
 // change, checks, those marked preflight and, for OnlyDiff, those marked diff. A gate shows its
-// question and ends a dry run: later steps may depend on what the person does.
+// question and ends a dry run: later steps may depend on what the person does. A playbook runs in
+// its own check mode, and only further playbooks follow it: other steps may depend on its changes.
 func (f Frozen) Only(what string) (Frozen, error) {
 	keep := func(s Step) bool { return s.Dry != DryDiff }
 	main := f.Steps[:f.MainSteps()]
@@ -30,7 +31,12 @@ func (f Frozen) Only(what string) (Frozen, error) {
 			dry := *gate
 			dry.Dry, s.Spec = true, &dry
 		}
-		shows = shows || s.Dry == DryDiff || what != OnlyDiff && s.Kind == KindCheck
+		book, plays := s.Spec.(*PlaybookSpec)
+		if plays && what != "" {
+			dry := *book
+			dry.Dry, s.Spec, s.Disruptive = what, &dry, false
+		}
+		shows = shows || plays || s.Dry == DryDiff || what != OnlyDiff && s.Kind == KindCheck
 		if b := s.OnFail; b != nil && what != "" {
 			s.OnFail = nil
 		} else if b != nil {
@@ -45,8 +51,8 @@ func (f Frozen) Only(what string) (Frozen, error) {
 		return f, fmt.Errorf("runbook %s cannot show what it would change: no step before its first "+
 			"change is marked diff", f.Runbook)
 	case what != "" && !shows:
-		return f, fmt.Errorf("runbook %s has nothing for a dry run: no step of kind check comes "+
-			"before its first change", f.Runbook)
+		return f, fmt.Errorf("runbook %s has nothing for a dry run: no step of kind check or ansible "+
+			"comes before its first change", f.Runbook)
 	case len(steps) == 0:
 		return f, fmt.Errorf("runbook %s does nothing but show what would change", f.Runbook)
 	}
@@ -65,11 +71,16 @@ func (f Frozen) Only(what string) (Frozen, error) {
 
 // beforeChange returns the steps before the first one that changes something.
 func beforeChange(steps []Step) []Step {
+	played := false
 	for i, s := range steps {
-		if kindTable[s.Kind].asks {
+		switch {
+		case s.Kind == KindAnsible:
+			played = true
+		case played:
+			return steps[:i]
+		case kindTable[s.Kind].asks:
 			return steps[:i+1]
-		}
-		if s.Dry == "" && s.Kind != KindCheck {
+		case s.Dry == "" && s.Kind != KindCheck:
 			return steps[:i]
 		}
 	}

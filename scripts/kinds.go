@@ -24,6 +24,7 @@ const (
 
 	KindConfirm Kind = "confirm" // a change that the host reverts unless it is proven in time
 	KindGate    Kind = "gate"    // waits for the approval of a person
+	KindAnsible Kind = "ansible" // a playbook of Ansible, which the node runs for the host
 )
 
 // kindRule describes a kind of step.
@@ -75,6 +76,9 @@ func kindRules() []kindRule {
 			how: specified(readConfirm, fillConfirm, confirmTypes), keys: restarts},
 		{name: KindGate, looks: true, again: true, asks: true, rescues: true,
 			how: specified(readGate, fillGate, gateTypes)},
+		{name: KindAnsible, again: true, rescues: true,
+			how:  specified(readPlaybook, fillPlaybook, playbookTypes),
+			keys: append([]string{"disruptive"}, judged...)},
 	}
 }
 

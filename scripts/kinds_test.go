@@ -68,7 +68,8 @@ func TestEachKindIsLookedUpByItsName(t *testing.T) {
 	for kind, want := range map[scripts.Kind][2]bool{ // changes nothing; releases its worker
 		scripts.KindRun: {}, scripts.KindUpload: {}, scripts.KindCheck: {true, false},
 		scripts.KindWait: {true, true}, scripts.KindVerify: {true, true}, scripts.KindReboot: {false, true},
-		scripts.KindConfirm: {false, true}, scripts.KindGate: {true, false}, "": {}, "later": {},
+		scripts.KindConfirm: {false, true}, scripts.KindGate: {true, false}, scripts.KindAnsible: {},
+		"": {}, "later": {},
 	} {
 		if got := [2]bool{kind.Looks(), kind.Patient()}; got != want {
 			t.Errorf("%q: got %v, want %v", kind, got, want)

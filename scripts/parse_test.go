@@ -200,7 +200,7 @@ func TestParseReportsAllMistakesAtOnce(t *testing.T) {
 		`18:11: a second step "one", first on line 15`,
 		`19:17: {{path}} stands in quotes, but a value brings its own: take it out of them`,
 		`20:14: timeout is 10m0s, but the runbook ends after 5m0s: raise the runbook's timeout`,
-		`21:5: the step does nothing: give it one of run, upload, check, wait, verify, reboot, confirm, gate`,
+		`21:5: the step does nothing: give it one of run, upload, check, wait, verify, reboot, confirm, gate, ansible`,
 		`22:5: the step has no name`,
 		`23:12: retry: want a mapping (key: value), got "3"`,
 		`25:20: from: no argument "fil" of type file: did you mean "file"?`,

@@ -29,6 +29,7 @@ import (
 	"muster/worker/attempt"
 	"muster/worker/cache"
 	"muster/worker/memory"
+	"muster/worker/plays"
 	"muster/worker/secrets"
 	"muster/worker/warden"
 )
@@ -95,6 +96,7 @@ func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.
 		Steps: attempt.Doors{Queue: held, Kin: work.NewKin(q), Committed: held.Committed,
 			Answer: held.AnswerAsk, Dial: attempt.SSH(client),
 			Blobs:  cache.New(cfg.Cache, blobs.NewStore(q)).Open,
+			Play:   plays.New(cfg.Plays()).Play,
 			Unseal: unseal(cfg.SecretsKey), Fetch: sources.Fetch, Synchronised: proc.ClockKept,
 			Trust: decides}})
 	if err != nil {

@@ -9,7 +9,9 @@ import (
 
 	"muster/fleet"
 	"muster/fleet/remote"
+	"muster/internal/trial"
 	"muster/scripts"
+	"muster/worker/playbook"
 )
 
 // stage is the pretended host, and what came to it.
@@ -93,6 +95,16 @@ func (c *conn) Upload(_ context.Context, u remote.Upload) error {
 	return nil
 }
 
+// plays answers a playbook as the case says.
+func (s *stage) plays(_ context.Context, b playbook.Play) (remote.Result, bool, error) {
+	s.came("playbook " + b.File)
+	a := s.next()
+	if a.Unreachable {
+		return remote.Result{ExitCode: -1}, false, s.fault("ansible", remote.KindLost, true)
+	}
+	return said(a.Output, a.Exit), false, nil
+}
+
 const askBoot = "cat /proc/sys/kernel/random/boot_id"
 
 // Run answers a command as the case says.
@@ -131,7 +143,7 @@ func (c *conn) confirms(text string) (remote.Result, error) {
 		if before != "" && !strings.HasSuffix(before, "\n") {
 			before += "\n"
 		}
-		return said(before+scripts.ConfirmMark+words+"\n", 0), nil
+		return said(before+trial.Mark+words+"\n", 0), nil
 	}
 	for _, verb := range []string{"prove", "confirm", "back", "state"} {
 		if !strings.Contains(text, "\nverb="+verb+"\n") || strings.Contains(text, "\nverb=arm\n") {

@@ -197,8 +197,8 @@ func (p *rehearsal) attempt(ctx context.Context, g jobs.Grant, spec jobs.Spec, k
 	p.at(g.Step)
 	results := p.results
 	w, err := worker.New(worker.Default(), worker.Doors{Queue: p, Times: p,
-		Steps: attempt.Doors{Queue: p, Unseal: k.Open, Dial: func(ctx context.Context, h fleet.Host) (
-			attempt.Conn, error) {
+		Steps: attempt.Doors{Queue: p, Unseal: k.Open, Play: p.plays, Dial: func(ctx context.Context,
+			h fleet.Host) (attempt.Conn, error) {
 			c, err := p.dial(ctx, h)
 			if err != nil {
 				return nil, err

@@ -21,6 +21,7 @@ import (
 	"muster/server/anchor"
 	"muster/worker"
 	"muster/worker/cache"
+	"muster/worker/plays"
 )
 
 // Child is the configuration of a worker process. Its master sends it over the socketpair, because
@@ -49,6 +50,16 @@ type Child struct {
 	// the folder of the node.
 	TimesAge time.Duration `json:"times_age"`
 	NodeDir  string        `json:"node_dir"`
+
+	// Playbooks is the folder of the playbooks that the node runs; empty: it runs none.
+	Playbooks string `json:"playbooks,omitempty"`
+}
+
+// Plays is the configuration of the playbooks of a child. The private folders are beside the locks
+// of the node, which are in memory on most systems.
+func (c Child) Plays() plays.Config {
+	return plays.Config{Folder: c.Playbooks, Dir: filepath.Join(c.NodeDir, "plays"),
+		Agent: c.SSH.AgentSocket, PassphraseFile: c.SSH.PassphraseFile, OutputMax: c.Worker.OutputMax}
 }
 
 // ParseChild reads what ForChild wrote.
@@ -68,6 +79,7 @@ func (s Settings) ForChild(as keys.Role) (json.RawMessage, error) {
 	c.SecretsKey, c.TrustDir = s.Keys.Secrets.Key, s.Keys.Trust.Dir
 	c.References, c.Credentials = s.Keys.Secrets.References, s.Keys.Secrets.Credentials
 	c.TimesAge, c.NodeDir = s.Keys.Trust.TimesAge, s.Node.Dir
+	c.Playbooks = s.Node.Playbooks
 	c.SSH.DoorDir = s.Node.Dir
 	c.Redis.Pool = 5 // the clerk's call, beside it checkpoints, stops, speeches and a reordering
 	return json.Marshal(c)
@@ -180,6 +192,9 @@ func (s Settings) CheckServer() error {
 // CheckNode reports every mistake in the files that nodes alone read.
 func (s Settings) CheckNode() error {
 	errs := []error{s.Keys.Trust.validate()}
+	if p := s.Node.Playbooks; p != "" && !filepath.IsAbs(p) {
+		errs = append(errs, fmt.Errorf("node.playbooks = %q: want an absolute path of a folder", p))
+	}
 	if read := SourcesOf(s.Keys.Secrets.References); read != nil {
 		_, err := read()
 		errs = append(errs, err)

@@ -145,8 +145,9 @@ type Master struct {
 
 // Node says who this machine is.
 type Node struct {
-	Name string `mapstructure:"name"`
-	Dir  string `mapstructure:"dir"`
+	Name      string `mapstructure:"name"`
+	Dir       string `mapstructure:"dir"`
+	Playbooks string `mapstructure:"playbooks"` // a folder; empty: the node runs no playbooks
 }
 
 // Overload says what is done about a queue whose jobs come late.

@@ -12,6 +12,7 @@ import (
 	"muster/internal/seal"
 	"muster/jobs"
 	"muster/worker/agreed"
+	"muster/worker/playbook"
 	"muster/worker/said"
 	sources "muster/worker/secrets"
 	"muster/worker/verdict"
@@ -65,6 +66,7 @@ type Doors struct {
 	Queue Queue
 	Kin   Kin
 	Dial  func(ctx context.Context, h fleet.Host) (Conn, error)
+	Play  playbook.Player // nil: this node runs no playbooks
 
 	// Committed returns when a task was committed, by the clock of Redis.
 	Committed func(ctx context.Context, zone string, task jobs.TaskID) (jobs.Micros, error)
@@ -81,12 +83,10 @@ type Doors struct {
 	// Fetch finds the secret of a reference; nil: this node resolves none.
 	Fetch func(ctx context.Context, a sources.Ask) (seal.Text, error)
 
-	// Trust decides whether a job was ordered by those whom this node trusts; nil: the node trusts
-	// the queue.
+	// Trust decides by whose word a job runs; nil: this node trusts the queue.
 	Trust Trust
 
-	// Chance returns numbers from 0 to 1, which spread what is tried again; nil: random numbers, as
-	// package worker gives them.
+	// Chance returns numbers from 0 to 1, which spread retries; nil: random ones, of package worker.
 	Chance func() float64
 
 	// Synchronised returns why the clock of this machine may be wrong; nil: it is kept right.

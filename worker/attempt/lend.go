@@ -33,7 +33,7 @@ func (a *Attempt) hand() kinds.Hand {
 		Secrets: a.secrets.texts,
 		Alone:   len(a.plan.Book.Steps) == 1,
 		Clock:   a.env.Clock,
-		Blobs:   a.env.Blobs,
+		Node:    kinds.Node{Blobs: a.env.Blobs, Player: a.env.Play},
 	}
 }
 

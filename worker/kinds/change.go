@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"muster/internal/trial"
 	"muster/jobs"
 	"muster/scripts"
 	"muster/worker/verdict"
@@ -12,9 +13,9 @@ import (
 // This file keeps the state of a change that its host reports.
 
 // armed reports whether the change is armed on its host. If not, r is the end of the step.
-func (k *confirmStep) armed(f verdict.Evidence, state scripts.Confirmation) (r jobs.Result,
+func (k *confirmStep) armed(f verdict.Evidence, state trial.State) (r jobs.Result,
 	armed bool) {
-	if state.State != scripts.ConfirmArmed {
+	if state.Word != trial.Armed {
 		return verdict.NotArmed(f, state)
 	}
 	k.arm(state.Left)
@@ -38,9 +39,9 @@ func (k *confirmStep) confirmAway(ctx context.Context, action scripts.Action,
 
 // hearChange puts the words of the host into the transcript. A proof is tried often, and the words
 // of a try that repeats the one before are left out.
-func (k *confirmStep) hearChange(f verdict.Evidence, state scripts.Confirmation, ok bool) {
+func (k *confirmStep) hearChange(f verdict.Evidence, state trial.State, ok bool) {
 	words := verdict.LastWords(f.Result.Output)
-	again := state.State == scripts.ConfirmProof && state.Code == scripts.NotYet && words != "" &&
+	again := state.Word == trial.Proof && state.Code == scripts.NotYet && words != "" &&
 		k.Memory.Probed().Saying == verdict.Shortened(verdict.HostSaid(verdict.NotProven, words),
 			verdict.NoteMax)
 	if again {

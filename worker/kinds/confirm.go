@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"muster/fleet/remote"
+	"muster/internal/trial"
 	"muster/jobs"
 	"muster/scripts"
 	"muster/worker/verdict"
@@ -83,14 +84,14 @@ func (k *confirmStep) endConfirm(f verdict.Evidence, r jobs.Result, goOn bool) (
 
 // change runs a text of the change and reads the state that the host reports.
 func (k *confirmStep) change(ctx context.Context, f verdict.Evidence, c remote.Command) (
-	verdict.Evidence, scripts.Confirmation, bool) {
+	verdict.Evidence, trial.State, bool) {
 	done := k.Job.Spend(jobs.Acting)
 	f.Result, f.Err = k.Host.Run(ctx, c)
 	done()
 	k.Notes.Answered(f.Err)
 	f.Cause, f.Order = verdict.CauseOf(ctx), k.order()
 	last := verdict.LastLine(f.Result.Output)
-	state, ok := scripts.ReadConfirm(last)
+	state, ok := trial.Read(last)
 	k.hearChange(f, state, ok)
 	if f.Err == nil && !ok {
 		how := fmt.Sprintf("exit %d, and the state of the change is not known", f.Result.ExitCode)
@@ -181,11 +182,11 @@ func (k *confirmStep) proves(ctx context.Context, action scripts.Action) (r jobs
 		return k.takeBack(ctx, f), false, true
 	case !ok:
 		return k.confirmAway(ctx, action, f.Err), false, true
-	case state.State == scripts.ConfirmNone:
+	case state.Word == trial.None:
 		return verdict.UnknownThere(f, k.Job.Now())
-	case state.State != scripts.ConfirmProof:
+	case state.Word != trial.Proof:
 		r, goOn := verdict.Settled(f, state, "")
-		if state.State == scripts.ConfirmConfirmed {
+		if state.Word == trial.Confirmed {
 			r, goOn = k.confirm(ctx, action, bound) // its keep may not have run yet
 		}
 		return r, goOn, true
@@ -229,7 +230,7 @@ func (k *confirmStep) keptFromChange(ctx context.Context, f verdict.Evidence) (r
 // unproven returns what is missing in the proof of the change; empty if nothing is. final means
 // that further tries cannot prove it.
 func (k *confirmStep) unproven(ctx context.Context, f verdict.Evidence,
-	state scripts.Confirmation) (why string, final bool) {
+	state trial.State) (why string, final bool) {
 	switch state.Code {
 	case 0:
 	case scripts.NotYet:
@@ -246,7 +247,7 @@ func (k *confirmStep) unproven(ctx context.Context, f verdict.Evidence,
 }
 
 // tries makes one probe.
-func (k *confirmStep) tries(ctx context.Context, p scripts.Probe) error {
+func (k *confirmStep) tries(ctx context.Context, p trial.Probe) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTime,
 		fmt.Errorf("the probe was not over within %s", probeTime))
 	defer cancel()
@@ -302,11 +303,11 @@ func (k *confirmStep) takeBack(ctx context.Context, f verdict.Evidence) jobs.Res
 
 // back tells the host to take its change back.
 func (k *confirmStep) back(ctx context.Context, f verdict.Evidence) (verdict.Evidence,
-	scripts.Confirmation, bool) {
+	trial.State, bool) {
 	bound, ok := verdict.Bound(f.Action.Timeout, k.Job.Left())
 	if !ok {
 		f.Err = fmt.Errorf("too little time is left")
-		return f, scripts.Confirmation{}, false
+		return f, trial.State{}, false
 	}
 	return k.change(ctx, f, remote.Command{Shell: f.Action.Confirm().Back, Bound: bound})
 }

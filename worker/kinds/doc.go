@@ -6,5 +6,7 @@
 //
 // A new kind of step is a new file here and a row in the table of kinds.go.
 //
-// Floor 3: may import fleet/remote, internal/seal, jobs, scripts, worker/said, worker/verdict.
+// Floor 3: may import fleet/remote, internal/seal, internal/trial,
+// jobs, scripts, worker/playbook, worker/said, worker/veil,
+// worker/verdict.
 package kinds

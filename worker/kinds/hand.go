@@ -9,6 +9,7 @@ import (
 	"muster/internal/seal"
 	"muster/jobs"
 	"muster/scripts"
+	"muster/worker/playbook"
 	"muster/worker/said"
 	"muster/worker/verdict"
 )
@@ -31,9 +32,15 @@ type Hand struct {
 	Secrets map[string]seal.Text // by argument
 	Alone   bool                 // the runbook has no other step
 	Clock   func() time.Duration // CLOCK_BOOTTIME
+	Node
+}
 
+// A Node holds what the node has for steps.
+type Node struct {
 	// Blobs opens a stored content of so many bytes by its SHA-256; nil: there are none.
 	Blobs func(ctx context.Context, sum string, size int64) (io.ReadSeekCloser, error)
+
+	Player playbook.Player // nil: the node runs no playbooks
 }
 
 // A Job knows the job of the attempt.

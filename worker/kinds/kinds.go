@@ -42,6 +42,7 @@ var table = map[scripts.Kind]func(Hand) Kind{
 	scripts.KindReboot:  newRebootStep,
 	scripts.KindConfirm: newConfirmStep,
 	scripts.KindGate:    newGateStep,
+	scripts.KindAnsible: newAnsibleStep,
 }
 
 // Of returns the value that does a step of kind k for an attempt. The parser of runbooks refuses a

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"muster/fleet/remote"
+	"muster/internal/trial"
 	"muster/jobs"
 	"muster/scripts"
 )
@@ -16,16 +17,16 @@ import (
 const NotProven = "not proven yet"
 
 // NotArmed returns the result of a step whose host says that the change is not armed.
-func NotArmed(f Evidence, state scripts.Confirmation) (r jobs.Result, goOn bool) {
+func NotArmed(f Evidence, state trial.State) (r jobs.Result, goOn bool) {
 	switch {
-	case state.State == scripts.ConfirmNone && state.Code > 0: // else the host forgot the change
+	case state.Word == trial.None && state.Code > 0: // else the host forgot the change
 		f.Result.ExitCode = state.Code
 		finding := f.Finding()
 		r := f.End(jobs.Failed, jobs.Class(finding.Class),
 			HostSaid("guard: "+finding.Text, LastWords(f.Result.Output)))
 		r.ExitCode = &f.Result.ExitCode
 		return r, false
-	case state.State == scripts.ConfirmBusy:
+	case state.Word == trial.Busy:
 		return f.End(jobs.Failed, jobs.ClassTransient, fmt.Sprintf("the change of job %s is neither "+
 			"confirmed nor taken back: for %s yet", remote.Name(state.More), state.Left)), false
 	}
@@ -33,16 +34,16 @@ func NotArmed(f Evidence, state scripts.Confirmation) (r jobs.Result, goOn bool)
 }
 
 // Settled returns the result of a step whose change is decided. goOn: it is confirmed.
-func Settled(f Evidence, state scripts.Confirmation, why string) (r jobs.Result,
+func Settled(f Evidence, state trial.State, why string) (r jobs.Result,
 	goOn bool) {
 	switch {
-	case state.State == scripts.ConfirmConfirmed && state.Code == 0:
+	case state.Word == trial.Confirmed && state.Code == 0:
 		return jobs.Result{}, true
-	case state.State == scripts.ConfirmConfirmed:
+	case state.Word == trial.Confirmed:
 		text := fmt.Sprintf("confirmed, but keep failed with exit %d: it does not outlive a reboot",
 			state.Code)
 		return f.End(jobs.Failed, jobs.ClassOperator, HostSaid(text, LastWords(f.Result.Output))), false
-	case state.State != scripts.ConfirmRolledBack:
+	case state.Word != trial.RolledBack:
 		r := f.End(jobs.Unknown, jobs.ClassOperator, "the host knows nothing of the change any more")
 		r.KeepLock = true
 		return r, false
@@ -114,7 +115,7 @@ func UnknownThere(f Evidence, now jobs.Micros) (r jobs.Result, goOn, over bool) 
 	c := f.Probed()
 	switch {
 	case c.Armed:
-		r, goOn = Settled(f, scripts.Confirmation{State: scripts.ConfirmNone}, "")
+		r, goOn = Settled(f, trial.State{Word: trial.None}, "")
 		return r, goOn, true
 	case KeepsRecords(f.Grant.Host), c.Free != 0 && now >= c.Free:
 		return r, false, false // its record will say, or the older command has surely ended
@@ -136,16 +137,16 @@ func ProveLater(f Evidence, why string) jobs.Result {
 
 // TakenBack returns the end of a cancelled job whose host was told to take its change back. g is
 // the answer of the host, and state the state in it; ok is false if there is none.
-func TakenBack(f Evidence, g Evidence, state scripts.Confirmation, ok bool) jobs.Result {
-	if ok && state.State == scripts.ConfirmRolledBack && state.Code == 0 {
+func TakenBack(f Evidence, g Evidence, state trial.State, ok bool) jobs.Result {
+	if ok && state.Word == trial.RolledBack && state.Code == 0 {
 		return f.EndOf(jobs.RolledBack, jobs.ClassNone, f.note()+"; the host took it back")
 	}
-	if ok && state.State == scripts.ConfirmNone && !f.Probed().Armed {
+	if ok && state.Word == trial.None && !f.Probed().Armed {
 		return f.EndOf(jobs.Cancelled, jobs.ClassNone, f.note()+"; stopped before "+f.StepWords())
 	}
 	how := "it is not known whether it is confirmed; if not the host takes it back"
 	if ok {
-		how = "it is " + string(state.State)
+		how = "it is " + string(state.Word)
 	}
 	if g.Err != nil {
 		how = Also(how, Reason(g.Err))
@@ -158,7 +159,7 @@ func TakenBack(f Evidence, g Evidence, state scripts.Confirmation, ok bool) jobs
 // WithoutMark returns the output of a host before the line about the change.
 func WithoutMark(o remote.Output) remote.Output {
 	for _, part := range []*[]byte{&o.Tail, &o.Head} {
-		if at := bytes.LastIndex(*part, []byte(scripts.ConfirmMark)); at >= 0 {
+		if at := bytes.LastIndex(*part, []byte(trial.Mark)); at >= 0 {
 			*part = (*part)[:at]
 			break
 		}

@@ -13,5 +13,5 @@
 // The evidence carries a copy of the [Memory] that the attempt keeps for the next one. Code that
 // changes the memory of the attempt takes new evidence before the next decision.
 //
-// Floor 2: may import jobs, fleet, fleet/remote, scripts.
+// Floor 2: may import jobs, fleet, fleet/remote, internal/trial, scripts.
 package verdict

@@ -1,0 +1,159 @@
+package proc
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// A Whole is a program that ends with all processes that it has started: also with one that has
+// left its process group, such as a connection that ssh keeps for the next call.
+type Whole struct {
+	Name   string   // found in the PATH of Env
+	Args   []string // none is read by a shell
+	Dir    string   // where it runs
+	Env    []string // all of its environment
+	Litter string   // a folder of this run alone, to remove if this process dies first
+
+	Said   io.Writer // gets what it prints
+	Events io.Writer // gets what it writes to file descriptor 4
+}
+
+// wholeText runs the program $2 with its arguments, within limits: no core, 4,096 files, files of
+// 1 GiB. The process beside it waits for the death of whoever has started it, which closes file
+// descriptor 3, and then ends all of the group.
+const wholeText = `
+litter=$1
+shift
+(
+	trap '' TERM INT HUP
+	read -r _ <&3
+	[ -z "$litter" ] || rm -rf -- "$litter"
+	kill -KILL 0
+) </dev/null >/dev/null 2>&1 4>&- &
+ulimit -c 0
+ulimit -n 4096 2>/dev/null
+ulimit -f 2097152
+exec "$@" 3<&-
+`
+
+// wholeMark is the variable by which the processes of a Whole are found.
+const wholeMark = "MUSTER_WHOLE="
+
+// Run runs the program to its end, and kills it with all that it has started when ctx ends. Then
+// no process of it is left that has kept its environment, or names its folder. The exit code is
+// 128 + n if signal n ended it. The error is the cause of ctx, or says why it could not be started.
+func (w Whole) Run(ctx context.Context) (exit int, err error) {
+	if err := ctx.Err(); err != nil {
+		return -1, context.Cause(ctx)
+	}
+	lifeRead, life, err := os.Pipe()
+	if err != nil {
+		return -1, err
+	}
+	defer life.Close()
+	defer lifeRead.Close()
+	events, theirs, err := os.Pipe()
+	if err != nil {
+		return -1, err
+	}
+	defer events.Close()
+	defer theirs.Close()
+
+	mark := wholeMark + rand.Text()
+	cmd := exec.Command("/bin/sh", append([]string{"-c", wholeText, "sh", w.Litter, w.Name},
+		w.Args...)...)
+	cmd.Dir, cmd.Env = w.Dir, append(w.Env[:len(w.Env):len(w.Env)], mark)
+	cmd.Stdout, cmd.Stderr = w.Said, w.Said
+	cmd.ExtraFiles = []*os.File{lifeRead, theirs}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = time.Second // what left the group may hold the pipes
+	if err := cmd.Start(); err != nil {
+		return -1, err
+	}
+	lifeRead.Close()
+	theirs.Close()
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(w.Events, events) // its end is that of the processes
+	}()
+	group := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it may be empty
+	stop := context.AfterFunc(ctx, group)
+	err = cmd.Wait()
+	ended := stop()
+	group()
+	killErr := w.killRest(mark)
+	<-copied
+	return wholeEnd(cmd, errors.Join(killErr, waitError(err)), ended, ctx)
+}
+
+// waitError returns an error of Wait that is not the end of the program.
+func waitError(err error) error {
+	if exit := new(exec.ExitError); errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay) {
+		return nil
+	}
+	return err
+}
+
+func wholeEnd(cmd *exec.Cmd, err error, ended bool, ctx context.Context) (int, error) {
+	switch state, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); {
+	case !ended:
+		return -1, errors.Join(context.Cause(ctx), err)
+	case err != nil:
+		return -1, err
+	case ok && state.Signaled():
+		return 128 + int(state.Signal()), nil
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+// restTries bounds how often killRest looks again, because a process may have started another one
+// meanwhile.
+const restTries = 100
+
+// killRest kills all processes of the program that are left, and waits for their end.
+func (w Whole) killRest(mark string) error {
+	for range restTries {
+		left := w.rest(mark)
+		if len(left) == 0 {
+			return nil
+		}
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return fmt.Errorf("%d processes cannot be killed", len(w.rest(mark)))
+}
+
+// rest returns the processes that have the mark in their environment, or the folder in their
+// command line: ssh writes its title over its environment. A process that has ended and was not
+// waited for has neither any more.
+func (w Whole) rest(mark string) (pids []int) {
+	folders, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil
+	}
+	has := func(file, text string) bool {
+		all, err := os.ReadFile(file)
+		return err == nil && text != "" && bytes.Contains(all, []byte(text))
+	}
+	for _, folder := range folders {
+		pid := 0
+		_, err := fmt.Sscan(filepath.Base(folder), &pid)
+		if err == nil && pid != os.Getpid() &&
+			(has(folder+"/environ", mark+"\x00") || has(folder+"/cmdline", w.Litter)) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
