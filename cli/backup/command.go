@@ -14,7 +14,7 @@ func New(audit Audit) *cobra.Command {
 		Short: "Copy Redis and SQL into one encrypted file, and restore them",
 		Long: `backup copies all that an installation keeps in Redis and in SQL into one encrypted file,
 checks such a file, and restores a house from it, in which nothing runs twice.`,
-		Example: `  muster backup create /backup/muster-$(date +%F) --recipient age1…
+		Example: `  muster backup create /backup/muster-monday --recipient age1…
   muster backup check /backup/muster-2026-11-28 --identity backup.key
   muster backup restore /backup/muster-2026-11-28 --identity backup.key --dry-run`,
 		Args: cobra.NoArgs,

@@ -61,7 +61,7 @@ The audit log gets an entry. A server is not called. Where Redis has users, make
 
 Exit codes: 0 the file is whole, 1 it is not, 2 wrong use.`,
 		Example: `  age-keygen -o backup.key              # keep it where the backups are not
-  muster backup create /backup/muster-$(date +%F) --recipient age1…
+  muster backup create /backup/muster-monday --recipient age1…
   muster backup create - --recipients-file /etc/muster/recipients | ssh vault 'cat >m'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeFile,

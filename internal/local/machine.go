@@ -71,6 +71,7 @@ func (m Machine) NotifyFile() string { return m.configured("notify.yaml") }
 
 // TriggersFile returns the default file of triggers; empty: this user has no place for it.
 func (m Machine) TriggersFile() string { return m.configured("triggers.yaml") }
+
 // EventsFile returns the default file with the sources of events; empty: this user has no place for
 // it.
 func (m Machine) EventsFile() string { return m.configured("events.yaml") }
