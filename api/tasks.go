@@ -172,9 +172,11 @@ type LeftOut struct {
 
 // LaneInfo is a lane with its tasks in their order, as far as the caller sees them.
 type LaneInfo struct {
-	Key   string     `json:"key"`
-	Stuck string     `json:"stuck,omitempty"` // what a person must decide; empty: nothing
-	Tasks []LaneTask `json:"tasks"`
+	Key string `json:"key"`
+	// Customer is the customer of the lane; empty: it is the house's.
+	Customer string     `json:"customer,omitempty"`
+	Stuck    string     `json:"stuck,omitempty"` // what a person must decide; empty: nothing
+	Tasks    []LaneTask `json:"tasks"`
 }
 
 // LaneTask is a task in its lane.

@@ -1,6 +1,8 @@
 package triggers
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -262,10 +264,19 @@ func (t Trigger) collect(d Decision, s seen, past Past, now time.Time) Decision 
 		}
 		d.Key = strings.Join(list, "\x00")
 	}
+	// Events of one customer say nothing of those of another, and fill nobody else's room.
+	sum := sha256.Sum256([]byte(d.Bound.Customer + "\x00" + d.Key))
+	d.Key = hex.EncodeToString(sum[:])
 	held, there := past.Held[d.Key]
-	if !there && len(past.Held) >= heldMax {
-		d.Why = []string{fmt.Sprintf("debounce: the trigger collects %d groups of events already, "+
-			"which is the most", len(past.Held))}
+	groups := 0
+	for _, one := range past.Held {
+		if one.Bound.Customer == d.Bound.Customer {
+			groups++
+		}
+	}
+	if !there && groups >= heldMax {
+		d.Why = []string{fmt.Sprintf("debounce: the trigger collects %d groups of events of the "+
+			"customer already, which is the most", groups)}
 		return d
 	}
 	d.Result, d.Due = Collects, now.Add(t.Debounce.Quiet)

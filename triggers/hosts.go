@@ -24,6 +24,9 @@ func (t Trigger) Narrow(b Bound, picked []fleet.Host) ([]string, error) {
 	}
 	for _, l := range t.Work.Aim.Labels {
 		want := b.Labels[l.Label]
+		if want == "" { // the trigger was changed after the event came
+			return nil, fmt.Errorf("label %s: the event gives no value for it", l.Label)
+		}
 		hosts = slices.DeleteFunc(slices.Clone(hosts), func(h fleet.Host) bool {
 			return labelOf(h, l.Label) != want
 		})

@@ -47,11 +47,13 @@ decides: muster lanes continue TASK.`,
 }
 
 func grid(list []api.LaneInfo) cli.Grid {
-	g := cli.NewGrid("LANE", "TASK", "RUNBOOK", "OPERATOR", "MODE", "SINCE", "STATE", "WHY")
+	g := cli.NewGrid("CUSTOMER", "LANE", "TASK", "RUNBOOK", "OPERATOR", "MODE", "SINCE", "STATE",
+		"WHY")
 	for _, l := range list {
 		for _, t := range l.Tasks {
-			g.Add(cli.Cell(l.Key), cli.Cell(string(t.Task)), cli.Cell(t.Runbook), cli.Cell(t.By),
-				cli.Cell(t.Mode), cli.Moment(t.Since), cli.Cell(t.State), cli.OrDash(cli.Cell(t.Why)))
+			g.Add(cli.OrDash(cli.Cell(l.Customer)), cli.Cell(l.Key), cli.Cell(string(t.Task)),
+				cli.Cell(t.Runbook), cli.Cell(t.By), cli.Cell(t.Mode), cli.Moment(t.Since),
+				cli.Cell(t.State), cli.OrDash(cli.Cell(t.Why)))
 		}
 	}
 	return g

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"muster/internal/serverkey"
@@ -68,7 +69,7 @@ func (v voucher) Vouch(name, text string) (string, error) {
 func (v voucher) Vouched(name, kept string) (string, error) {
 	k, err := v.keys()
 	if err != nil {
-		return kept, err
+		return kept, fmt.Errorf("%w: %w", queue.ErrKeyAway, err)
 	}
 	return k.Vouched(v.use, name, kept)
 }

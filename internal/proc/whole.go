@@ -92,6 +92,8 @@ func (w Whole) Run(ctx context.Context) (exit int, err error) {
 	ended := stop()
 	group()
 	killErr := w.killRest(mark)
+	// One that could not be killed may hold the pipe for ever.
+	_ = events.SetReadDeadline(time.Now().Add(time.Second))
 	<-copied
 	return wholeEnd(cmd, errors.Join(killErr, waitError(err)), ended, ctx)
 }

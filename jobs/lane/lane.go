@@ -50,6 +50,21 @@ func ParseMode(text string) (m Mode, most int, err error) {
 	return m, most, nil
 }
 
+// Of returns the stored key of a lane: each customer has its own lanes. Names have no colon.
+func Of(customer, key string) string { return customer + ":" + key }
+
+// Plain returns the key of a stored one as people write it.
+func Plain(stored string) string {
+	_, key, _ := strings.Cut(stored, ":")
+	return key
+}
+
+// Customer returns the customer of a stored key; empty: the lane is the house's.
+func Customer(stored string) string {
+	customer, _, _ := strings.Cut(stored, ":")
+	return customer
+}
+
 // An Entry is a task in its lane, as Redis keeps it.
 type Entry struct {
 	Task    jobs.TaskID `json:"task"`
@@ -59,6 +74,7 @@ type Entry struct {
 	Put     bool        `json:"put,omitempty"`    // all its jobs are in the queue, and wait
 	Begun   bool        `json:"begun,omitempty"`  // a server has let it begin
 	Failed  bool        `json:"failed,omitempty"` // it has ended, and not all its hosts succeeded
+	Over    bool        `json:"over,omitempty"`   // a newer one takes its place: it never begins
 	Runbook string      `json:"runbook"`
 	By      string      `json:"by"` // the operator
 }
@@ -96,6 +112,10 @@ func FateOf(e Entry, t jobs.TaskInfo) Fate {
 		return Absent
 	case t.State != jobs.TaskEnded:
 		return Living
+	case t.Total == 0 && e.Begun:
+		return Bad // nobody knows what became of it
+	case t.Total == 0:
+		return Absent
 	case t.Outcomes[jobs.Succeeded] == t.Total:
 		return Good
 	case !e.Begun:
@@ -125,6 +145,12 @@ type Next struct {
 func Decide(list []Entry, fates map[jobs.TaskID]Fate, now time.Time) Next {
 	var n Next
 	n.Newest = newest(list, fates)
+	behind := 0 // that run: those in front of them came back late
+	for _, e := range list {
+		if e.Begun && !e.Failed && fates[e.Task] == Living {
+			behind++
+		}
+	}
 	left, failed, waits := 0, 0, false // of those before; none overtakes one that waits
 	for i, e := range list {
 		age := now.Sub(e.Since.Time())
@@ -145,10 +171,11 @@ func Decide(list []Entry, fates map[jobs.TaskID]Fate, now time.Time) Next {
 			n.Forget = append(n.Forget, e.Task)
 			continue
 		case e.Begun:
-		case e.Mode == Latest && e.Task != n.Newest:
+			behind--
+		case e.Over, e.Mode == Latest && e.Task != n.Newest:
 			n.Supersede = append(n.Supersede, e.Task)
 			continue
-		case !waits && left < e.Most && (e.Mode != Gate || failed == 0):
+		case !waits && left+behind < e.Most && (e.Mode != Gate || failed == 0):
 			n.Begin = append(n.Begin, e.Task)
 		default:
 			waits = true
@@ -161,7 +188,7 @@ func Decide(list []Entry, fates map[jobs.TaskID]Fate, now time.Time) Next {
 // newest returns the newest task of mode latest that waits; empty: none waits.
 func newest(list []Entry, fates map[jobs.TaskID]Fate) jobs.TaskID {
 	for _, e := range slices.Backward(list) {
-		if e.Mode == Latest && e.Put && !e.Begun && fates[e.Task] == Living {
+		if e.Mode == Latest && e.Put && !e.Begun && !e.Over && fates[e.Task] == Living {
 			return e.Task
 		}
 	}

@@ -59,6 +59,8 @@ func of(t *testing.T, text string) (list []Entry, fates map[jobs.TaskID]Fate) {
 				e.Begun = true
 			case "failed":
 				e.Failed = true
+			case "over":
+				e.Over = true
 			case "coming":
 				e.Put = false
 			case "old":
@@ -99,6 +101,10 @@ func TestWhatIsNextInALane(t *testing.T) {
 		{"a serial begun bad, b serial living, c gate living", "begin b, failed a"},
 		{"a gate begun bad failed, b gate absent", "forget a b"},
 		{"a gate begun bad", "forget a"},
+		{"a serial living, b serial begun living", ""},
+		{"a parallel=2 living, b serial begun living", "begin a"},
+		{"a latest over living, b serial living", "begin b, supersede a"},
+		{"a latest over absent, b serial living", "begin b, forget a"},
 	} {
 		list, fates := of(t, c.lane)
 		n := Decide(list, fates, noon)

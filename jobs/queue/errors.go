@@ -26,6 +26,10 @@ var (
 	ErrBlobGoing = errors.New("the blob is being removed at this moment: put it again in a minute")
 )
 
+// ErrKeyAway is wrapped where the key of servers cannot be read: whether a server has vouched for
+// something is not known at the moment.
+var ErrKeyAway = errors.New("the key of servers cannot be read")
+
 // ErrHeld says that a host is locked for a job that has not ended.
 var ErrHeld = errors.New("it has not ended")
 

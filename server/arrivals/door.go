@@ -29,6 +29,8 @@ const Refused = "event_signature"
 const (
 	// bodyTime bounds the time in which a sender sends a body.
 	bodyTime = 10 * time.Second
+	// placeWait bounds the time in which a sender waits for a place.
+	placeWait = 2 * time.Second
 	// atOnce bounds the bodies in memory: strangers send them, too.
 	atOnce = 64
 )
@@ -80,6 +82,11 @@ func (d *Door) take(w http.ResponseWriter, r *http.Request) {
 
 // accept verifies and stores a message.
 func (d *Door) accept(w http.ResponseWriter, r *http.Request) (id string, seq int64, err error) {
+	leave, err := d.enter(r)
+	if err != nil {
+		return "", 0, err
+	}
+	defer leave()
 	body, err := d.body(w, r)
 	if err != nil {
 		return "", 0, err
@@ -94,6 +101,21 @@ func (d *Door) accept(w http.ResponseWriter, r *http.Request) (id string, seq in
 		Bounds: source.Bounds})
 }
 
+// enter takes a place for a message until it is stored or refused. Senders who are slow may take
+// all of them: the others hear soon that they must come again.
+func (d *Door) enter(r *http.Request) (leave func(), err error) {
+	wait := time.NewTimer(placeWait)
+	defer wait.Stop()
+	select {
+	case d.places <- struct{}{}:
+		return func() { <-d.places }, nil
+	case <-wait.C:
+		return nil, web.Away("too many messages arrive at the moment: send it again")
+	case <-r.Context().Done():
+		return nil, web.Problem(r.Context().Err())
+	}
+}
+
 // body reads a body within its bounds.
 func (d *Door) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.Header.Get("Content-Encoding") != "" {
@@ -104,12 +126,6 @@ func (d *Door) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		"bytes", ingress.BodyMax))
 	if r.ContentLength > ingress.BodyMax {
 		return nil, large
-	}
-	select {
-	case d.places <- struct{}{}:
-		defer func() { <-d.places }()
-	case <-r.Context().Done():
-		return nil, web.Problem(r.Context().Err())
 	}
 	// Where a deadline cannot be set, that of the server holds.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
@@ -130,7 +146,12 @@ var errUnproven = huma.Error401Unauthorized("not accepted")
 // are.
 func (d *Door) verify(r *http.Request, m ingress.Message) (ingress.Source, ingress.Delivery,
 	error) {
-	s, known := d.Keeper.Sources().Find(r.PathValue("source"))
+	sources := d.Keeper.Sources()
+	if sources == nil && d.Keeper.Complaint() != "" {
+		return ingress.Source{}, ingress.Delivery{}, web.Away("this cannot be verified at the moment: " +
+			"send it again")
+	}
+	s, known := sources.Find(r.PathValue("source"))
 	if !known || d.Inbox == nil {
 		return s, ingress.Delivery{}, d.refuse(r, ingress.Unknown)
 	}

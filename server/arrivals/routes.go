@@ -182,10 +182,10 @@ func (s Routes) sources(ctx context.Context, _ *web.Nothing) (*sourcesOutput, er
 	return out, nil
 }
 
-// mayOrder refuses an event of a customer to a caller who may not order on all its hosts. A
+// may refuses an event of a customer to a caller who has not a right on all its hosts. A
 // customer of whom the caller does not see all hosts is treated as the whole house.
-func (s Routes) mayOrder(ctx context.Context, customer string) error {
-	v, act := web.ViewOf(ctx), access.Act{Verb: access.Order}
+func (s Routes) may(ctx context.Context, verb access.Verb, customer string) error {
+	v, act := web.ViewOf(ctx), access.Act{Verb: verb}
 	if v.May(act) {
 		return nil
 	}
@@ -246,6 +246,12 @@ func (s Routes) send(ctx context.Context, in *sendInput) (*takenOutput, error) {
 	if b.Kind != "" {
 		d.Kind = b.Kind
 	}
+	// An event in the name of a source starts the tasks of its triggers, without its secret.
+	if b.Source != "" {
+		if err := s.may(ctx, access.Run, d.Customer); err != nil {
+			return nil, err
+		}
+	}
 	return s.take(ctx, inbox.Arrival{Event: events.Event{Source: source.Name, Kind: d.Kind,
 		Customer: d.Customer, Body: b.Body}, Class: source.Class, By: who})
 }
@@ -268,7 +274,7 @@ func (s Routes) replay(ctx context.Context, in *replayInput) (*takenOutput, erro
 
 // take stores an event of a person, under an id of its own. The bounds are those of events by hand.
 func (s Routes) take(ctx context.Context, a inbox.Arrival) (*takenOutput, error) {
-	if err := s.mayOrder(ctx, a.Customer); err != nil {
+	if err := s.may(ctx, access.Order, a.Customer); err != nil {
 		return nil, err
 	}
 	a.ID, a.At, a.Bounds = ingress.IDOf("by hand", rand.Text()), s.Now(), ingress.Sent().Bounds

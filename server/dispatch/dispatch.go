@@ -187,7 +187,7 @@ func (d *Dispatcher) turn(ctx context.Context, customer string) time.Duration {
 			return d.away(ctx, err)
 		}
 		if !ok {
-			return 0
+			break // Turned takes a customer without events out of the turns
 		}
 	}
 	if err := d.Inbox.Turned(ctx, d.term.Number(), customer); err != nil {

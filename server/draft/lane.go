@@ -14,7 +14,10 @@ type Waits struct {
 }
 
 // A Lane is the lane of a task. The zero value is none.
-type Lane struct{ Key, Mode string }
+type Lane struct {
+	Key, Mode string
+	Customer  string // of its hosts; empty: it is the house's
+}
 
 // Check returns what is wrong with a lane.
 func (l Lane) Check() (wrong []error) {

@@ -96,6 +96,9 @@ func (f *Firer) lock(trigger string) func() {
 // the event, or that Redis is away: the same call again completes it, and does nothing twice.
 func (f *Firer) Fire(ctx context.Context, e events.Event) (events.Outcome, error) {
 	set, out := f.Keeper.Set(), events.Outcome{}
+	if why := f.Keeper.Complaint(); set == nil && why != "" {
+		return out, fmt.Errorf("no triggers are in force: %s", why)
+	}
 	memory := triggers.Memory{Now: f.Now()}
 	var names []string
 	for _, d := range set.Decide(e, memory) {
@@ -248,7 +251,11 @@ func (f *Firer) find(ctx context.Context, id jobs.TaskID, t triggers.Trigger,
 		return idFree, nil // it is not there; or history is away, which stops nobody
 	case err != nil:
 		return idFree, err
-	case !own(i), i.CancelledInSubmit:
+	case !own(i):
+		return idTaken, nil
+	case i.CancelledInSubmit && !strings.Contains(i.Cancelled, givenUp):
+		return idDone, nil // a person did not want it
+	case i.CancelledInSubmit:
 		return idTaken, nil
 	case i.State != jobs.TaskSubmitting:
 		return idDone, nil
@@ -257,6 +264,9 @@ func (f *Firer) find(ctx context.Context, id jobs.TaskID, t triggers.Trigger,
 	}
 	return idFree, nil
 }
+
+// givenUp is the reason of a cancel by which a trigger gives an id up.
+const givenUp = "submitted in part by a server that is gone"
 
 // made returns the task of a firing that is there; empty: none is.
 func (f *Firer) made(ctx context.Context, t triggers.Trigger, b triggers.Bound) (jobs.TaskID,
@@ -307,8 +317,7 @@ func (f *Firer) submit(ctx context.Context, t triggers.Trigger, b triggers.Bound
 		if _, again := f.Tasks.Task(ctx, id); errors.Is(again, queue.ErrNotFound) {
 			return task, refusal(err), nil // the conflict is with something else
 		}
-		if _, err := f.Cancels.Cancel(ctx, id, t.Principal()+": submitted in part by a server "+
-			"that is gone"); err != nil {
+		if _, err := f.Cancels.Cancel(ctx, id, t.Principal()+": "+givenUp); err != nil {
 			return task, "", err
 		}
 	}

@@ -158,9 +158,8 @@ const pagesMax = 20
 
 func (s Routes) firings(ctx context.Context, in *firingsInput) (*firingsOutput, error) {
 	out := &firingsOutput{api.FiringList{Firings: []api.Firing{}}}
-	from := in.From
 	for page := range pagesMax {
-		from = in.From + page*web.JobsMax
+		from := in.From + page*web.JobsMax
 		list, more, err := s.Book.List(ctx, from, web.JobsMax)
 		if err != nil {
 			return nil, web.Problem(err)

@@ -8,6 +8,7 @@ import (
 	"muster/access"
 	"muster/fleet"
 	"muster/jobs"
+	"muster/jobs/lane"
 	"muster/server/draft"
 	"muster/server/web"
 )
@@ -20,7 +21,11 @@ func (s *submission) checkRights(ctx context.Context) error {
 		keepAllowed(view, &s.draft, s.runbooks())
 	}
 	verbs := []access.Verb{access.Run}
-	if b := s.ask.Body; b.Supersedes != "" || b.OverrideFreeze != "" {
+	if err := s.scopeLane(view); err != nil {
+		return err
+	}
+	if b := s.ask.Body; b.Supersedes != "" || b.OverrideFreeze != "" ||
+		s.ask.Waits.Lane.Mode == string(lane.Latest) {
 		verbs = append(verbs, access.Order) // it ends work of others, or goes on in spite of an order
 	}
 	if s.ask.Glass != "" {

@@ -9,6 +9,7 @@ import (
 	"muster/jobs/queue"
 	"muster/server/draft"
 	"muster/server/fault"
+	"muster/server/web"
 )
 
 // Lanes gives tasks their places in lanes.
@@ -50,6 +51,28 @@ func (s *submission) checkLane(context.Context) error {
 	return nil
 }
 
+// scopeLane makes a lane that of the customer of the hosts: nobody waits in the lane of a customer,
+// or ends work there, who has no hosts of that one. A lane for hosts of several customers, or of
+// none, is the house's, and whoever uses it sees the whole house.
+func (s *submission) scopeLane(view *web.View) error {
+	l := &s.ask.Waits.Lane
+	if l.Key == "" {
+		return nil
+	}
+	of := map[string]bool{}
+	for _, h := range s.draft.Picked {
+		of[h.Customer] = true
+	}
+	if len(of) == 1 {
+		l.Customer = s.draft.Picked[0].Customer
+	}
+	if l.Customer == "" && !view.All() {
+		return fault.Refuse([]error{fault.At("query.lane", "a lane is of one customer, and the hosts "+
+			"are of %d: choose hosts of one, or ask somebody who sees the whole house", len(of))})
+	}
+	return nil
+}
+
 // inLane answers a repeated submit of a task that waits in its lane; of one that a server has not
 // put whole, it lets the submit go on.
 func (s *submission) inLane(ctx context.Context, t jobs.TaskInfo) error {
@@ -59,8 +82,8 @@ func (s *submission) inLane(ctx context.Context, t jobs.TaskInfo) error {
 		return err
 	case key == "":
 		return nil
-	case s.ask.Waits.Lane.Key != key:
-		return conflict(t.Task, "it is in lane "+key)
+	case s.ask.Waits.Lane.Key != lane.Plain(key):
+		return conflict(t.Task, "it is in lane "+lane.Plain(key))
 	case e.Put:
 		return s.repeat(t)
 	}
@@ -74,7 +97,7 @@ func (e *Entry) place(ctx context.Context, p *draft.Draft) error {
 	if err != nil {
 		return err // the draft was checked
 	}
-	key, id := p.Waits.Lane.Key, p.Task.ID
+	key, id := lane.Of(p.Waits.Lane.Customer, p.Waits.Lane.Key), p.Task.ID
 	fresh, err := e.Turn.Lanes.EnterLane(ctx, key, lane.Entry{Task: id, Mode: mode, Most: most,
 		Since: jobs.MicrosOf(e.Now()), Runbook: p.Task.Spec.Runbook, By: p.Task.Spec.Operator})
 	if err != nil {

@@ -107,25 +107,21 @@ func fatesOf(list []lane.Entry, infos map[jobs.TaskID]jobs.TaskInfo) map[jobs.Ta
 // the state that it has read. A server that dies in between leaves the commit to the next one.
 func (d *Lanes) Advance(ctx context.Context, key string) error {
 	before, infos, err := d.look(ctx, key)
-	if err != nil || len(before) == 0 {
+	if err != nil {
 		return err
 	}
 	fates := fatesOf(before, infos)
 	var next lane.Next
 	var begun []jobs.TaskID
 	err = d.Kept.ChangeLane(ctx, key, func(list []lane.Entry) ([]lane.Entry, error) {
-		known := slices.DeleteFunc(slices.Clone(list), func(e lane.Entry) bool {
-			_, seen := fates[e.Task]
-			return !seen // it came since the look: it is the last, and its turn is the next look
-		})
+		known := asSeen(list, before)
 		next, begun = lane.Decide(known, fates, d.Now()), nil
 		for i := range list {
 			if slices.Contains(next.Begin, list[i].Task) {
 				list[i].Begun = true
 			}
-			if slices.Contains(next.Failed, list[i].Task) {
-				list[i].Failed = true
-			}
+			list[i].Failed = list[i].Failed || slices.Contains(next.Failed, list[i].Task)
+			list[i].Over = list[i].Over || slices.Contains(next.Supersede, list[i].Task)
 			if list[i].Begun && fates[list[i].Task] == lane.Living {
 				begun = append(begun, list[i].Task)
 			}
@@ -138,6 +134,21 @@ func (d *Lanes) Advance(ctx context.Context, key string) error {
 		return err
 	}
 	return d.carryOut(ctx, key, next, begun, infos)
+}
+
+// asSeen returns the first entries that are as they were at the look. The look says nothing of an
+// entry that is new, or whose jobs were put since: those behind it wait for the next look.
+func asSeen(list, before []lane.Entry) []lane.Entry {
+	for i, e := range list {
+		at := slices.IndexFunc(before, func(o lane.Entry) bool { return o.Task == e.Task })
+		if at < 0 || before[at].Put != e.Put {
+			if slices.ContainsFunc(list[i:], func(o lane.Entry) bool { return o.Begun }) {
+				return nil // it may run beside one of the first
+			}
+			return list[:i]
+		}
+	}
+	return list
 }
 
 // carryOut commits what has begun, and ends what is superseded.
@@ -159,7 +170,7 @@ func (d *Lanes) carryOut(ctx context.Context, key string, next lane.Next, begun 
 		d.Log.Info("task begins in its lane", "lane", key, "task", id)
 	}
 	for _, id := range next.Supersede {
-		note := fmt.Sprintf("superseded by task %s in lane %s", next.Newest, key)
+		note := fmt.Sprintf("superseded by task %s in lane %s", next.Newest, lane.Plain(key))
 		if err := d.Cancels.Supersede(ctx, id, next.Newest, note); err != nil &&
 			!errors.Is(err, queue.ErrNotFound) {
 			errs = append(errs, err)

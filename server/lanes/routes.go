@@ -55,7 +55,7 @@ func (s Routes) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	}
 	out := &listOutput{api.LaneList{Lanes: []api.LaneInfo{}}}
 	for _, key := range keys {
-		if in.Key != "" && key != in.Key {
+		if in.Key != "" && lane.Plain(key) != in.Key {
 			continue
 		}
 		l, err := s.lane(ctx, key)
@@ -72,7 +72,7 @@ func (s Routes) list(ctx context.Context, in *listInput) (*listOutput, error) {
 
 // lane describes a lane, as far as the caller sees its tasks.
 func (s Routes) lane(ctx context.Context, key string) (api.LaneInfo, error) {
-	l := api.LaneInfo{Key: key, Tasks: []api.LaneTask{}}
+	l := api.LaneInfo{Key: lane.Plain(key), Customer: lane.Customer(key), Tasks: []api.LaneTask{}}
 	list, infos, err := s.look(ctx, key)
 	if err != nil {
 		return l, err

@@ -8,6 +8,7 @@ import (
 
 	"muster/fleet/remote"
 	"muster/internal/seal"
+	"muster/jobs"
 	"muster/scripts"
 	"muster/worker/playbook"
 	"muster/worker/veil"
@@ -46,10 +47,27 @@ func (k ansibleStep) play(ctx context.Context, action scripts.Action, c remote.C
 		return remote.Result{ExitCode: -1}, &remote.Error{Op: "ansible", Kind: remote.KindNode,
 			Err: errors.New("this worker runs no playbooks")}
 	}
+	if err := k.alone(ctx, k.Job.Evidence(action).Grant); err != nil {
+		return remote.Result{ExitCode: -1}, err
+	}
 	covers := veil.Of(k.Secrets)
 	r, findable, err := k.Player(ctx, p)
 	r.Output = covers.Output(r.Output)
 	return r, k.swept(ctx, findable, covers.Error(err))
+}
+
+// alone ends what an earlier attempt has left on the host, or returns an error if something of it
+// still works there: a worker that dies leaves a module of its play behind.
+func (k ansibleStep) alone(ctx context.Context, g jobs.Grant) error {
+	if g.Attempt <= 1 {
+		return nil
+	}
+	said, err := k.Host.Run(ctx, remote.Command{Shell: playbook.Sweep(g.Host.Name), Bound: sweepTime})
+	if err == nil && said.ExitCode != playbook.SweptAll {
+		err = &remote.Error{Op: "ansible", Kind: remote.KindRunning, Sent: true,
+			Err: errors.New("a play of an earlier attempt may still be at work on the host")}
+	}
+	return err
 }
 
 // sweepTime bounds the end of what a killed playbook has left on its host.

@@ -296,7 +296,8 @@ func (r *copier) hub(ctx context.Context, names []string) error {
 		case strings.HasPrefix(kind, "blob:"):
 			large = append(large, key)
 		case kind == "events" || strings.HasPrefix(kind, "task:") || strings.HasPrefix(kind, "chain:") ||
-			strings.HasPrefix(kind, "key:") || strings.HasPrefix(kind, "retried:"):
+			strings.HasPrefix(kind, "key:") || strings.HasPrefix(kind, "retried:") ||
+			strings.HasPrefix(kind, "event:") || strings.HasPrefix(kind, "seen:"):
 			loose = append(loose, key)
 		default:
 			core = append(core, key)

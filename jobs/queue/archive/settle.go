@@ -29,6 +29,7 @@ type Settled struct {
 	Unknown   int // jobs that ended unknown
 	Chains    int // that were stopped
 	Schedules int // that continue with their next tick
+	Events    int // that waited, and were set aside
 }
 
 // Enter begins a new epoch in each zone. With a history, nothing starts before that was asked which
@@ -200,5 +201,9 @@ func (f *Filler) StopFollowing(ctx context.Context, made time.Time, s *Settled) 
 		return nil
 	})
 	s.Chains, s.Schedules = len(ids), len(names)
-	return f.a.c.Say("schedules", err)
+	if err != nil {
+		return f.a.c.Say("schedules", err)
+	}
+	s.Events, err = f.setAside(ctx, made)
+	return err
 }

@@ -96,6 +96,9 @@ func (b *Book) Memories(ctx context.Context) (past map[string]triggers.Past, dou
 	past = make(map[string]triggers.Past, len(all))
 	for name, kept := range all {
 		p, err := b.memory(name, kept)
+		if errors.Is(err, queue.ErrKeyAway) {
+			return nil, nil, err
+		}
 		if err != nil {
 			doubts = append(doubts, err)
 			continue
@@ -137,6 +140,9 @@ func (b *Book) Change(ctx context.Context, trigger string, f Change) error {
 				return err
 			}
 			past, doubt := b.memory(trigger, kept)
+			if errors.Is(doubt, queue.ErrKeyAway) {
+				return doubt
+			}
 			if doubt != nil {
 				past = triggers.Past{}
 			}
@@ -222,6 +228,9 @@ func (b *Book) read(ctx context.Context, ids []string) ([]Record, error) {
 		}
 		var r Record
 		plain, doubt := b.by.Vouched(ids[i], text)
+		if errors.Is(doubt, queue.ErrKeyAway) {
+			return nil, doubt
+		}
 		if doubt == nil && codec.Strictly(plain, &r) == nil && r.id() == ids[i] {
 			out = append(out, r)
 		}

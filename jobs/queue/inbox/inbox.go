@@ -186,6 +186,9 @@ func (q *Inbox) Next(ctx context.Context, customer string) (w Work, ok bool, err
 		return Work{}, false, fmt.Errorf("event: %w", r.Err)
 	}
 	rec, doubt := q.open(id, kept, body)
+	if errors.Is(doubt, queue.ErrKeyAway) {
+		return Work{}, false, doubt
+	}
 	return Work{Event: rec.event(seq, body), Tries: tries, Doubt: doubt}, true, nil
 }
 

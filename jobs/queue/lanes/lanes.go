@@ -27,7 +27,7 @@ type Lanes struct{ c *queue.Conn }
 func New(c *queue.Conn) *Lanes { return &Lanes{c} }
 
 // entriesMax bounds the tasks of a lane. A lane that is longer is stuck.
-const entriesMax = 10000
+const entriesMax = 1000
 
 // ErrFull refuses a task of a lane that has too many.
 var ErrFull = fmt.Errorf("the lane has %d tasks already: see which is in front, and cancel those "+
@@ -45,6 +45,9 @@ func (q *Lanes) EnterLane(ctx context.Context, key string, e lane.Entry) (fresh 
 		if len(list) >= entriesMax {
 			return nil, ErrFull
 		}
+		if n := len(list); n > 0 { // the clocks of servers differ, and the order is that of Redis
+			e.Since = max(e.Since, list[n-1].Since+1)
+		}
 		return append(list, e), nil
 	})
 	return fresh, err
@@ -53,9 +56,12 @@ func (q *Lanes) EnterLane(ctx context.Context, key string, e lane.Entry) (fresh 
 // PutInLane notes that all jobs of a task are in the queue.
 func (q *Lanes) PutInLane(ctx context.Context, key string, id jobs.TaskID) error {
 	return q.ChangeLane(ctx, key, func(list []lane.Entry) ([]lane.Entry, error) {
-		for i := range list {
-			list[i].Put = list[i].Put || list[i].Task == id
+		i := slices.IndexFunc(list, func(e lane.Entry) bool { return e.Task == id })
+		if i < 0 {
+			return nil, fmt.Errorf("task %s has lost its place in lane %s: submit it again with its id",
+				id, key)
 		}
+		list[i].Put = true
 		return list, nil
 	})
 }
@@ -177,7 +183,7 @@ func (q *Lanes) write(ctx context.Context, tx *redis.Tx, key string, was, list [
 	for _, id := range slices.Sorted(maps.Keys(old)) {
 		gone = append(gone, string(id))
 	}
-	if len(set) == 0 && len(gone) == 0 {
+	if len(set) == 0 && len(gone) == 0 && len(list) > 0 {
 		return nil
 	}
 	_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
