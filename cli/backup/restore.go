@@ -39,7 +39,6 @@ type settled struct {
 	Unknown   int `json:"unknown"`   // jobs that ended unknown
 	Chains    int `json:"chains"`    // that were stopped
 	Schedules int `json:"schedules"` // that continue with their next tick
-	Events    int `json:"events"`    // that waited, and were set aside
 }
 
 // orders are the orders of the person who restores.

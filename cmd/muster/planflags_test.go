@@ -14,10 +14,8 @@ var notPlanned = map[string]string{
 	"id": "plan submits nothing", "wait": "nothing runs", "detach": "nothing runs",
 	"dry-run":    "a plan is one",
 	"supersedes": "it ends jobs of others, and the plan shows the queue as it is",
-	"max-failed": "nothing fails in a plan", "unreachable-ok": "nothing fails in a plan",
-	"breaker": "nothing fails in a plan", "canary": "waves wait for what nobody can foretell",
-	"waves": "likewise", "soak": "likewise", "health": "likewise", "health-arg": "likewise",
-	"gate": "a person decides", "staged": "a chain of tasks", "roll-back": "a chain of tasks",
+	"lane":       "its turn comes after tasks of which no plan knows", "lane-mode": "as lane",
+	"staged": "a chain of tasks", "roll-back": "a chain of tasks",
 	"hold": "people decide when it begins", "break-glass": "as sign", "sign": "it signs what is submitted",
 }
 

@@ -16,8 +16,8 @@ import (
 )
 
 // setAside ends the events that waited at the backup: what they have started since is not known. A
-// person replays those that are still needed. It returns their number.
-func (f *Filler) setAside(ctx context.Context, made time.Time) (int, error) {
+// person replays those that are still needed.
+func (f *Filler) setAside(ctx context.Context, made time.Time) error {
 	db, counts := f.a.c.Redis(), keys.Hub("inbox", "")
 	fields, err := db.HKeys(ctx, counts).Result()
 	for _, name := range fields {
@@ -26,17 +26,17 @@ func (f *Filler) setAside(ctx context.Context, made time.Time) (int, error) {
 		}
 	}
 	if err != nil {
-		return 0, f.a.c.Say("events", err)
+		return f.a.c.Say("events", err)
 	}
 	why := fmt.Sprintf("Redis was restored from a backup of %s, when it waited: what it has started "+
 		"since is not known; `muster event replay` works on it again",
 		made.UTC().Format(time.RFC3339))
 	outcome, err := json.Marshal(events.Outcome{Firings: []events.Firing{{Why: why}}})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	ids, err := db.ZRange(ctx, keys.Hub("arrivals", ""), 0, -1).Result()
-	n, now := 0, jobs.MicrosOf(time.Now())
+	now := jobs.MicrosOf(time.Now())
 	for _, id := range ids {
 		var v []any
 		key := keys.Hub("event:", id)
@@ -44,18 +44,17 @@ func (f *Filler) setAside(ctx context.Context, made time.Time) (int, error) {
 			v, err = db.HMGet(ctx, key, "state", "source", "size").Result()
 		}
 		if err != nil {
-			return n, f.a.c.Say("events", err)
+			return f.a.c.Say("events", err)
 		}
 		if v[0] != "waiting" {
 			continue
 		}
 		source, _ := v[1].(string)
-		n++
 		_, err = db.TxPipelined(ctx, func(p redis.Pipeliner) error {
 			p.HSet(ctx, key, "state", string(inbox.Stuck), "outcome", outcome, "ended", now.String())
 			p.ZAdd(ctx, keys.Hub("past:", source), redis.Z{Score: float64(now), Member: id})
 			return nil
 		})
 	}
-	return n, f.a.c.Say("events", err)
+	return f.a.c.Say("events", err)
 }

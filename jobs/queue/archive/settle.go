@@ -29,7 +29,6 @@ type Settled struct {
 	Unknown   int // jobs that ended unknown
 	Chains    int // that were stopped
 	Schedules int // that continue with their next tick
-	Events    int // that waited, and were set aside
 }
 
 // Enter begins a new epoch in each zone. With a history, nothing starts before that was asked which
@@ -204,6 +203,5 @@ func (f *Filler) StopFollowing(ctx context.Context, made time.Time, s *Settled) 
 	if err != nil {
 		return f.a.c.Say("schedules", err)
 	}
-	s.Events, err = f.setAside(ctx, made)
-	return err
+	return f.setAside(ctx, made)
 }
