@@ -48,7 +48,7 @@ func (e *MistakeError) Error() string { return e.Why }
 // has not succeeded.
 func (s Sum) Ended(e End) (exit int, err error) {
 	switch {
-	case s.Away != "" && s.Reached == 0 && s.gathering():
+	case s.Away != "" && s.Reached == 0:
 		return -1, &AwayError{s.Away}
 	case s.Away != "" && !s.recovered():
 		return -1, &Doubt{"Ansible lost the host after " + tasks(s.Reached) + ": " + s.Away}
@@ -71,13 +71,6 @@ func (s Sum) Ended(e End) (exit int, err error) {
 
 // recovered reports whether the playbook went on after it had lost the host, and ended well.
 func (s Sum) recovered() bool { return s.Stats != nil && s.Stats.Unreachable == 0 }
-
-// gathering reports whether a play has come no further than to ask its host for facts: what began
-// then changes nothing.
-func (s Sum) gathering() bool {
-	name := s.Running[strings.LastIndexByte(s.Running, '.')+1:]
-	return name == "" || name == "setup" || name == "gather_facts"
-}
 
 // Began reports whether something may have begun on the host.
 func (s Sum) Began() bool { return s.Running != "" }

@@ -142,7 +142,6 @@ func TestEndsOfPlays(t *testing.T) {
 	t.Parallel()
 	const (
 		task  = `{"event": "task", "name": "t", "action": "ansible.builtin.copy"}` + "\n"
-		facts = `{"event": "task", "name": "f", "action": "ansible.builtin.gather_facts"}` + "\n"
 		ok    = `{"event": "result", "status": "ok", "host": "fw001"}` + "\n"
 		bad   = `{"event": "result", "status": "failed", "host": "fw001", "msg": "a\nwhy"}` + "\n"
 		away  = `{"event": "result", "status": "unreachable", "host": "fw001", "msg": "gone"}` + "\n"
@@ -160,8 +159,7 @@ func TestEndsOfPlays(t *testing.T) {
 	}{
 		"well":                     {task + ok + stats, 0, 0},
 		"failed":                   {task + ok + task + bad + stats, 2, 2},
-		"never reached":            {facts + away + lost, 4, &unreachable},
-		"lost in its first task":   {task + away + lost, 4, &doubt},
+		"never reached":            {task + away + lost, 4, &unreachable},
 		"lost":                     {task + ok + task + away + lost, 4, &doubt},
 		"lost, and went on":        {task + ok + task + away + task + ok + stats, 0, 0},
 		"only elsewhere":           {task + other + `{"event": "stats", "host": "localhost", "ok": 1}` + "\n", 0, &mistake},
