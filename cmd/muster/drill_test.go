@@ -22,11 +22,11 @@ const operators = "../../docs/RUNBOOK_OPERATOR.md"
 
 var wholeDrill = flag.Bool("drill", false, "play all pages of docs/RUNBOOK_OPERATOR.md")
 
-// longDrill skips a drill that make test has no time for.
+// longDrill skips a drill for which the short tests have no time.
 func longDrill(t *testing.T) {
 	t.Helper()
-	if !*wholeDrill {
-		t.Skip("make drill plays this page")
+	if testing.Short() && !*wholeDrill {
+		t.Skip("-short: make drill plays this page")
 	}
 	t.Parallel()
 }
