@@ -23,8 +23,8 @@ func Cursor(text string) (string, error) {
 	if err != nil || text == "" {
 		return "", err
 	}
-	id := jobs.NewID(jobs.TaskID(w.args[2].(string)), w.args[3].(string))
-	return cursorOf(api.PastJob{JobInfo: jobs.JobInfo{ID: id, Finished: instant(w.args[0].(int64))}}), nil
+	id := jobs.NewID(jobs.TaskID(w.Args[2].(string)), w.Args[3].(string))
+	return cursorOf(api.PastJob{JobInfo: jobs.JobInfo{ID: id, Finished: instant(w.Args[0].(int64))}}), nil
 }
 
 // Explain returns the database's plan for the first page, in its own words.

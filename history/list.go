@@ -85,38 +85,16 @@ func (s *Store) page(f Filter, cursor string, most int) (text string, args []any
 	if f.Task != "" {
 		order = "host"
 	}
-	return fmt.Sprintf("%s%s order by %s limit %d", jobSelect, w.text(), order, most), w.args, nil
+	return fmt.Sprintf("%s %s order by %s limit %d", jobSelect, w.Text(), order, most), w.Args, nil
 }
 
 func cursorOf(j api.PastJob) string { return fmt.Sprintf("%d:%s", micros(j.Finished), j.ID) }
 
-// where is the condition of a query, with its values.
-type where struct {
-	terms []string
-	args  []any
-}
-
-// and adds a term; each ? in it stands for one of the values.
-func (w *where) and(term string, values ...any) {
-	for _, v := range values {
-		w.args = append(w.args, v)
-		term = strings.Replace(term, "?", "$"+strconv.Itoa(len(w.args)), 1)
-	}
-	w.terms = append(w.terms, term)
-}
-
-func (w *where) text() string {
-	if len(w.terms) == 0 {
-		return ""
-	}
-	return " where " + strings.Join(w.terms, " and ")
-}
-
 // where builds the condition. PostgreSQL finds the right index itself. SQLite has no statistics
 // about the table, so it gets a + before the other columns, and a term that allows the index of
 // jobs that did not succeed.
-func (f Filter) where(cursor string, sqlite bool) (*where, error) {
-	w := &where{}
+func (f Filter) where(cursor string, sqlite bool) (*part.Where, error) {
+	w := &part.Where{}
 	if name, one := part.Customer(f.Seen); one && f.Customer == "" {
 		f.Customer = name // by which an index has the page in order
 	}
@@ -133,28 +111,28 @@ func (f Filter) where(cursor string, sqlite bool) (*where, error) {
 		if sqlite && used > 1 {
 			t.column = "+" + t.column
 		}
-		w.and(t.column+" = ?", t.value)
+		w.And(t.column+" = ?", t.value)
 		if used++; t.alone {
 			used = 2
 		}
 	}
 	if f.Outcome != "" {
-		w.and("outcome = ?", string(f.Outcome))
+		w.And("outcome = ?", string(f.Outcome))
 	}
 	if sqlite && bad {
-		w.and("outcome <> 'succeeded'")
+		w.And("outcome <> 'succeeded'")
 	}
 	if used == 0 && !bad {
-		w.and("attempt >= 0") // always true: it allows the index of times
+		w.And("attempt >= 0") // always true: it allows the index of times
 	}
 	if !f.From.IsZero() {
-		w.and("finished >= ?", int64(jobs.MicrosOf(f.From)))
+		w.And("finished >= ?", int64(jobs.MicrosOf(f.From)))
 	}
 	if !f.To.IsZero() {
-		w.and("finished < ?", int64(jobs.MicrosOf(f.To)))
+		w.And("finished < ?", int64(jobs.MicrosOf(f.To)))
 	}
 	if text, values := part.Term(f.Seen, sqlite); text != "" {
-		w.and(text, values...)
+		w.And(text, values...)
 	}
 	if cursor == "" {
 		return w, nil
@@ -166,11 +144,11 @@ func (f Filter) where(cursor string, sqlite bool) (*where, error) {
 		return nil, fmt.Errorf("cursor: %w", ErrCursor)
 	}
 	if f.Task != "" {
-		w.and("host > ?", id.Host())
+		w.And("host > ?", id.Host())
 		return w, nil
 	}
-	w.and("finished <= ?", n)
-	w.and("(finished, task, host) < (?, ?, ?)", n, string(id.Task()), id.Host())
+	w.And("finished <= ?", n)
+	w.And("(finished, task, host) < (?, ?, ?)", n, string(id.Task()), id.Host())
 	return w, nil
 }
 

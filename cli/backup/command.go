@@ -1,8 +1,6 @@
 package backup
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 )
 
@@ -30,23 +28,4 @@ func completeFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return nil, cobra.ShellCompDirectiveDefault
-}
-
-// ruleLines breaks the rules for a user of Redis into lines of a shell.
-func ruleLines(rules string) string {
-	const width = 78
-	text, line := "", ""
-	for _, word := range strings.Fields(rules) {
-		if strings.ContainsAny(word, "~&*") {
-			word = "'" + word + "'" // the shell must leave it alone
-		}
-		if line != "" && len(line)+1+len(word) > width {
-			text, line = text+line+" \\\n    ", ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return text + line
 }

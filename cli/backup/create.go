@@ -19,6 +19,7 @@ import (
 	"muster/internal/backupfile"
 	"muster/jobs/queue/archive"
 	"muster/jobs/queue/form"
+	"muster/jobs/queue/keys"
 	"muster/jobs/queue/vitals"
 	"muster/jobs/queue/wipe"
 )
@@ -57,7 +58,7 @@ worth nothing: it proves that a server wrote it.
 A new file gets mode 0600, and its name only once it is whole. "-" is standard output.
 The audit log gets an entry. A server is not called. Where Redis has users, make one:
   redis-cli ACL SETUSER muster-backup on '>PASSWORD' \
-    ` + ruleLines(archive.ReadRules) + `
+    ` + keys.RuleLines(archive.ReadRules) + `
 
 Exit codes: 0 the file is whole, 1 it is not, 2 wrong use.`,
 		Example: `  age-keygen -o backup.key              # keep it where the backups are not

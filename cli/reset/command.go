@@ -1,11 +1,10 @@
 package reset
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"muster/cli"
+	"muster/jobs/queue/keys"
 )
 
 // New makes the command admin and the command reset below it, which cannot run yet. The rules let a
@@ -36,7 +35,7 @@ who runs the servers: it writes into the same database.
 Neither servers nor nodes may delete everything. Make a user of Redis for it, name it in
 a configuration with the same server.key and history, and remove it afterwards:
   redis-cli ACL SETUSER muster-reset on '>PASSWORD' \
-    ` + ruleLines(rules) + `
+    ` + keys.RuleLines(rules) + `
 
 Exit codes: 0 everything is deleted, 1 something is not, 2 wrong use, or the name of the
 installation was not given.`,
@@ -49,23 +48,4 @@ installation was not given.`,
 	}
 	admin.AddCommand(reset)
 	return admin, reset
-}
-
-// ruleLines breaks the rules into lines of a shell.
-func ruleLines(rules string) string {
-	const width = 78
-	text, line := "", ""
-	for _, word := range strings.Fields(rules) {
-		if strings.HasPrefix(word, "~") {
-			word = "'" + word + "'" // the shell must leave it alone
-		}
-		if line != "" && len(line)+1+len(word) > width {
-			text, line = text+line+" \\\n    ", ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return text + line
 }

@@ -10,6 +10,7 @@ import (
 
 	"muster/api"
 	"muster/history"
+	"muster/history/part"
 	"muster/jobs"
 )
 
@@ -69,13 +70,13 @@ func List(ctx context.Context, s *history.Store, f Filter, cursor string, most i
 		if last, err = parse(cursor); err != nil {
 			return nil, false, err
 		}
-		w.and("(at, zone, entry) >= (?, ?, ?)", last.at, last.zone, last.entry)
+		w.And("(at, zone, entry) >= (?, ?, ?)", last.at, last.zone, last.entry)
 	}
 	most = min(max(most, 1), api.PageMax)
 	text := fmt.Sprintf("select zone, entry, at, event, object, detail, coalesce(who, '') from "+
-		"events %s order by at, zone, entry, object, event, detail limit %d offset %d", w.text(), most+1,
+		"events %s order by at, zone, entry, object, event, detail limit %d offset %d", w.Text(), most+1,
 		last.skip)
-	err = h.Rows(ctx, "events", text, w.args, func(scan func(...any) error) error {
+	err = h.Rows(ctx, "events", text, w.Args, func(scan func(...any) error) error {
 		var e Event
 		var at int64
 		var detail string
@@ -104,8 +105,8 @@ func List(ctx context.Context, s *history.Store, f Filter, cursor string, most i
 // note who gave the order.
 func IsUnsaid(ctx context.Context, s *history.Store, f Filter) (unsaid bool, err error) {
 	w := Filter{From: f.From, To: f.To, Task: f.Task}.where(false)
-	w.and("who is null")
-	err = history.HandleOf(s).Rows(ctx, "events", "select 1 from events "+w.text()+" limit 1", w.args,
+	w.And("who is null")
+	err = history.HandleOf(s).Rows(ctx, "events", "select 1 from events "+w.Text()+" limit 1", w.Args,
 		func(func(...any) error) error {
 			unsaid = true
 			return nil
@@ -113,57 +114,35 @@ func IsUnsaid(ctx context.Context, s *history.Store, f Filter) (unsaid bool, err
 	return unsaid, err
 }
 
-// terms is the condition of a query, with its values.
-type terms struct {
-	list []string
-	args []any
-}
-
-// and adds a term; each ? in it stands for one of the values.
-func (w *terms) and(term string, values ...any) {
-	for _, v := range values {
-		w.args = append(w.args, v)
-		term = strings.Replace(term, "?", "$"+strconv.Itoa(len(w.args)), 1)
-	}
-	w.list = append(w.list, term)
-}
-
-func (w *terms) text() string {
-	if len(w.list) == 0 {
-		return ""
-	}
-	return "where " + strings.Join(w.list, " and ")
-}
-
 // hostOf is the host in the id of a job.
 const hostOf = "substr(object, length(task) + 2)"
 
-func (f Filter) where(sqlite bool) *terms {
-	w := &terms{}
+func (f Filter) where(sqlite bool) *part.Where {
+	w := &part.Where{}
 	for _, t := range []struct{ term, value string }{{"task = ?", string(f.Task)},
 		{"who = ?", f.Who}, {"zone = ?", f.Zone}, {hostOf + " = ?", f.Host}} {
 		if t.value != "" {
-			w.and(t.term, t.value)
+			w.And(t.term, t.value)
 		}
 	}
 	if f.Who != "" {
-		w.and("who <> ''") // allows its index
+		w.And("who <> ''") // allows its index
 	}
 	if f.Host != "" {
-		w.and("task <> ''")
+		w.And("task <> ''")
 	}
 	if len(f.Kinds) > 0 {
 		values := make([]any, len(f.Kinds))
 		for i, kind := range f.Kinds {
 			values[i] = kind
 		}
-		w.and("event in (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
+		w.And("event in (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
 	}
 	if !f.From.IsZero() {
-		w.and("at >= ?", int64(jobs.MicrosOf(f.From)))
+		w.And("at >= ?", int64(jobs.MicrosOf(f.From)))
 	}
 	if !f.To.IsZero() {
-		w.and("at < ?", int64(jobs.MicrosOf(f.To)))
+		w.And("at < ?", int64(jobs.MicrosOf(f.To)))
 	}
 	if f.Of != nil {
 		among, value := "= any(string_to_array(?, chr(31)))", strings.Join(f.Of, "\x1f")
@@ -171,7 +150,7 @@ func (f Filter) where(sqlite bool) *terms {
 			text, _ := json.Marshal(f.Of) // texts: no error is possible
 			among, value = "in (select value from json_each(?))", string(text)
 		}
-		w.and("task <> '' and (object = task or "+hostOf+" "+among+")", value)
+		w.And("task <> '' and (object = task or "+hostOf+" "+among+")", value)
 	}
 	return w
 }

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Whole is a program that ends with all processes that it has started: also with one that has
@@ -118,9 +120,13 @@ func wholeEnd(cmd *exec.Cmd, err error, ended bool, ctx context.Context) (int, e
 	return cmd.ProcessState.ExitCode(), nil
 }
 
-// restTries bounds how often killRest looks again, because a process may have started another one
-// meanwhile.
-const restTries = 100
+const (
+	// restTries bounds how often killRest looks again, because a process may have started another one
+	// meanwhile.
+	restTries = 20
+	// restWait bounds the time in which a process that was killed ends.
+	restWait = 100 * time.Millisecond
+)
 
 // killRest kills all processes of the program that are left, and waits for their end.
 func (w Whole) killRest(mark string) error {
@@ -130,11 +136,24 @@ func (w Whole) killRest(mark string) error {
 			return nil
 		}
 		for _, pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			killAndWait(pid)
 		}
-		time.Sleep(time.Millisecond)
 	}
 	return fmt.Errorf("%d processes cannot be killed", len(w.rest(mark)))
+}
+
+// killAndWait kills a process, which may have ended, and waits for its end within restWait. It need
+// not be a child of this one.
+func killAndWait(pid int) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it has ended, or the kernel has no such call
+		return
+	}
+	defer unix.Close(fd)
+	_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}},
+		int(restWait.Milliseconds()))
 }
 
 // rest returns the processes that have the mark in their environment, or the folder in their
