@@ -78,6 +78,7 @@ func TestDoctorFindsWhatIsWrongAndNothingElse(t *testing.T) {
 	h := newHouse(t, inventory)
 	h.master()
 	examine := examination{h}.finds
+	h.awaitHealth("ok")
 	examine(0)
 
 	h.redis.Do(t, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
