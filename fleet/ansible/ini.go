@@ -2,18 +2,20 @@ package ansible
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
 	"muster/fleet"
+	"muster/internal/lazyregexp"
 )
 
 var (
-	sectionForm = regexp.MustCompile(`^\[([^:\]\s]+)(?::(\w+))?\]\s*(?:#.*)?$`)
-	groupForm   = regexp.MustCompile(`^([^:\]\s]+)\s*(?:#.*)?$`)
+	sectionForm = lazyregexp.New(`^\[([^:\]\s]+)(?::(\w+))?\]\s*(?:#.*)?$`)
+	groupForm   = lazyregexp.New(`^([^:\]\s]+)\s*(?:#.*)?$`)
+	// firstWordForm matches the first word of a line with hosts, even if it is misspelt.
+	firstWordForm = lazyregexp.New(`^\w[\w.-]*(\[[^\]]*\]?[\w.-]*)*(:\d*)?$`)
 )
 
 // iniReader reads one file in INI form.
@@ -53,7 +55,7 @@ func (r *reader) readINI(data []byte) {
 		if line == "" || line[0] == ';' || line[0] == '#' {
 			continue
 		}
-		if m := sectionForm.FindStringSubmatch(line); m != nil {
+		if m := sectionForm().FindStringSubmatch(line); m != nil {
 			in, kind = ini.section(m[1], m[2])
 			continue
 		}
@@ -77,9 +79,6 @@ func (r *reader) readINI(data []byte) {
 	}
 }
 
-// firstWordForm matches the first word of a line with hosts, even if it is misspelt.
-var firstWordForm = regexp.MustCompile(`^\w[\w.-]*(\[[^\]]*\]?[\w.-]*)*(:\d*)?$`)
-
 // foreignLine returns the number of the first line if the file cannot be an inventory, because
 // it has no section and does not begin with a host. Otherwise it returns 0. Such a file may
 // hold passwords, so no message quotes it.
@@ -93,7 +92,7 @@ func foreignLine(data []byte) (first int) {
 		case line[0] == '[':
 			return 0
 		case first == 0:
-			if firstWordForm.MatchString(strings.Fields(line)[0]) {
+			if firstWordForm().MatchString(strings.Fields(line)[0]) {
 				return 0
 			}
 			first = number
@@ -165,7 +164,7 @@ func (r *iniReader) variable(line string, g *group) {
 }
 
 func (r *iniReader) child(line string, parent *group) {
-	m := groupForm.FindStringSubmatch(line)
+	m := groupForm().FindStringSubmatch(line)
 	if m == nil {
 		r.mistake(r.line, "%s: want the name of a group", short(line))
 		return

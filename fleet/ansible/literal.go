@@ -2,12 +2,13 @@ package ansible
 
 import (
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"muster/internal/lazyregexp"
 )
 
 // pythonValue reads the value of a variable in an INI file: a Python literal, or else plain
@@ -248,22 +249,22 @@ func escape(s string) (text, rest string, ok bool) {
 }
 
 var (
-	wordForm = regexp.MustCompile(`^(?:True|False|None)\b`)
-	intForm  = regexp.MustCompile(`^[+-]?[ \t]*(?:0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|` +
+	wordForm = lazyregexp.New(`^(?:True|False|None)\b`)
+	intForm  = lazyregexp.New(`^[+-]?[ \t]*(?:0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|` +
 		`0[bB](?:_?[01])+|[1-9](?:_?[0-9])*|0(?:_?0)*)`)
-	floatForm = regexp.MustCompile(`^[+-]?[ \t]*(?:(?:[0-9](?:_?[0-9])*)?\.[0-9](?:_?[0-9])*|` +
+	floatForm = lazyregexp.New(`^[+-]?[ \t]*(?:(?:[0-9](?:_?[0-9])*)?\.[0-9](?:_?[0-9])*|` +
 		`[0-9](?:_?[0-9])*\.?)(?:[eE][+-]?[0-9](?:_?[0-9])*)?`)
 )
 
 func (p *literal) wordOrNumber() *yaml.Node {
-	if w := wordForm.FindString(p.rest); w != "" {
+	if w := wordForm().FindString(p.rest); w != "" {
 		p.rest = p.rest[len(w):]
 		if w == "None" {
 			return p.node("!!null", "")
 		}
 		return p.node("!!bool", strings.ToLower(w))
 	}
-	i, f := intForm.FindString(p.rest), floatForm.FindString(p.rest)
+	i, f := intForm().FindString(p.rest), floatForm().FindString(p.rest)
 	switch {
 	case i != "" && len(i) >= len(f):
 		n, ok := new(big.Int).SetString(strings.NewReplacer(" ", "", "\t", "").Replace(i), 0)

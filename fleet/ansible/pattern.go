@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"muster/fleet"
+	"muster/internal/lazyregexp"
 	"muster/internal/wording"
 )
 
@@ -20,10 +20,10 @@ const (
 )
 
 var (
-	bracketPort = regexp.MustCompile(`^\[(.+)\]:([0-9]+)$`)
-	plainPort   = regexp.MustCompile(`^((?:[^:\[\]]|\[[^\]]*\])*):([0-9]+)$`)
+	bracketPort = lazyregexp.New(`^\[(.+)\]:([0-9]+)$`)
+	plainPort   = lazyregexp.New(`^((?:[^:\[\]]|\[[^\]]*\])*):([0-9]+)$`)
 	// hostForm matches the text before a port: names and addresses, with ranges in them.
-	hostForm = regexp.MustCompile(`(?i)^` + labelForm + `(?:\.` + labelForm + `)*$`)
+	hostForm = lazyregexp.New(`(?i)^` + labelForm + `(?:\.` + labelForm + `)*$`)
 )
 
 // labelForm matches one part of a host name, which ends in neither '-' nor '_'.
@@ -52,14 +52,14 @@ func expand(pattern string) (names []string, port int, err error) {
 
 // cutPort cuts the port off a pattern, if the rest can be the name of a host.
 func cutPort(pattern string) (host string, port int) {
-	for _, form := range []*regexp.Regexp{bracketPort, plainPort} {
-		m := form.FindStringSubmatch(pattern)
+	for _, m := range [][]string{bracketPort().FindStringSubmatch(pattern),
+		plainPort().FindStringSubmatch(pattern)} {
 		if m == nil {
 			continue
 		}
 		n, err := strconv.Atoi(m[2])
 		_, ipErr := netip.ParseAddr(m[1])
-		if err == nil && (ipErr == nil || hostForm.MatchString(m[1])) {
+		if err == nil && (ipErr == nil || hostForm().MatchString(m[1])) {
 			return m[1], n
 		}
 	}

@@ -5,11 +5,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"muster/fleet"
+	"muster/internal/lazyregexp"
 )
 
 // File is one file, or the output of a program: its name, for messages, and its
@@ -51,8 +51,8 @@ const (
 )
 
 var (
-	topKey    = regexp.MustCompile(`(?m)^["']?([^\s"'#\[\]{},:=-][^\s"':=\[]*)["']?:(?:[ \t\r].*)?$`)
-	listBelow = regexp.MustCompile(`(?m)^["']?hosts["']?:\s*(?:#.*)?\s*(?:\n\s*(?:#.*)?)*\n?\s*[-\[]`)
+	topKey    = lazyregexp.New(`(?m)^["']?([^\s"'#\[\]{},:=-][^\s"':=\[]*)["']?:(?:[ \t\r].*)?$`)
+	listBelow = lazyregexp.New(`(?m)^["']?hosts["']?:\s*(?:#.*)?\s*(?:\n\s*(?:#.*)?)*\n?\s*[-\[]`)
 )
 
 // FormOf returns the syntax of a file, judged by its name and, where that is not enough,
@@ -106,7 +106,7 @@ func looksLikeYAML(text []byte) bool {
 		case bytes.HasPrefix(line, []byte("---")) || bytes.HasPrefix(line, []byte("%YAML")):
 			return true
 		}
-		return topKey.Match(line)
+		return topKey().Match(line)
 	}
 	return false
 }
@@ -115,11 +115,11 @@ func looksLikeYAML(text []byte) bool {
 // group, unless the file has a group all.
 func formOfYAML(text []byte) Form {
 	form := FormOwn
-	for _, m := range topKey.FindAllSubmatch(text, -1) {
+	for _, m := range topKey().FindAllSubmatch(text, -1) {
 		switch key := string(m[1]); {
 		case key == allGroup:
 			return FormYAML
-		case key == "hosts" && !listBelow.Match(text):
+		case key == "hosts" && !listBelow().Match(text):
 			form = FormYAML
 		case slices.Contains(ownKeys(), key):
 			return FormOwn

@@ -24,6 +24,7 @@ var importRules = []rule{
 // that it can be read and tested without those above, and without its siblings.
 var floors = map[string]int{
 	"internal/wording":           -1, // the ground: fleet and windows need it, too
+	"internal/lazyregexp":        -1,
 	"fleet":                      0,
 	"internal/diff":              0,
 	"internal/group":             0,

@@ -1,15 +1,16 @@
 // Package trial reads what a host says of a change on trial: one that the host takes back by itself
 // unless it is confirmed in time.
 //
-// It is pure. Floor 0: may import internal/wording.
+// It is pure. Floor 0: may import internal/lazyregexp and internal/wording.
 package trial
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"muster/internal/lazyregexp"
 )
 
 // State is the state of a change as the host last reported it.
@@ -58,19 +59,19 @@ func (c State) String() string {
 // plainOr returns a plain word of a host, with its number if it has one, unchanged. It quotes
 // anything else, because the result becomes part of our own messages.
 func plainOr(said string) string {
-	if said == "" || reasonWord.MatchString(said) {
+	if said == "" || reasonWord().MatchString(said) {
 		return said
 	}
 	return strconv.Quote(said)
 }
 
-var reasonWord = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,80}( [0-9]{1,3})?$`)
+var reasonWord = lazyregexp.New(`^[A-Za-z0-9_.:-]{1,80}( [0-9]{1,3})?$`)
 
 // Mark begins the last line of a host's output, which reports the state of a change.
 // The text before it may lack a newline at its end.
 const Mark = "muster-confirm: "
 
-var stateLine = regexp.MustCompile(`^([a-z]+)((?: \S+)*) *$`)
+var stateLine = lazyregexp.New(`^([a-z]+)((?: \S+)*) *$`)
 
 // Read parses the last line of the host; it returns false if the line reports no state.
 func Read(line string) (State, bool) {
@@ -78,7 +79,7 @@ func Read(line string) (State, bool) {
 	if at < 0 {
 		return State{}, false
 	}
-	m := stateLine.FindStringSubmatch(strings.TrimRight(line[at+len(Mark):], "\r\n"))
+	m := stateLine().FindStringSubmatch(strings.TrimRight(line[at+len(Mark):], "\r\n"))
 	if m == nil {
 		return State{}, false
 	}

@@ -45,6 +45,7 @@ func ScriptBehind(text, name string) Behind {
 		Scripts.End, Scripts.Move, Scripts.epoch, Scripts.Control, Scripts.Reorder,
 		Scripts.Speak, ScriptRoll, ScriptAppoint, ScriptRecall, ScriptAsk} {
 		if s.name == name {
+			s := s.made()
 			behind := Behind{Script: redis.NewScript(text + s.text), text: text + s.text}
 			if s.function != "" {
 				const begins = "call, ARGV = redis.call, args"

@@ -69,7 +69,7 @@ func (q *Conn) Pipeline(ctx context.Context, zone string, c Calls) error {
 		// submit, repeated, continues from here.
 		add := func(p redis.Pipeliner) {
 			for i := from; i < to; i++ {
-				c.EvalSha(ctx, p, keys, c.Args(i)...)
+				c.Redis().EvalSha(ctx, p, keys, c.Args(i)...)
 			}
 		}
 		cmds, acked, err := q.send(hooks.Named(ctx, c.name), node, keys, add)

@@ -46,9 +46,9 @@ func (q *Conn) runLasting(ctx context.Context, c *redis.Client, s *Script, name 
 	function := q.functions.calls(s)
 	once := func(p redis.Pipeliner) {
 		if function {
-			p.FCall(ctx, s.function, keys, args...)
+			p.FCall(ctx, s.made().function, keys, args...)
 		} else {
-			s.EvalSha(ctx, p, keys, args...)
+			s.Redis().EvalSha(ctx, p, keys, args...)
 		}
 	}
 	ctx = hooks.Named(ctx, s.name)
@@ -58,7 +58,7 @@ func (q *Conn) runLasting(ctx context.Context, c *redis.Client, s *Script, name 
 		cmds, acked, err = q.lasting(ctx, c, keys, once)
 	}
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		if err := s.Load(ctx, c).Err(); err != nil {
+		if err := s.Redis().Load(ctx, c).Err(); err != nil {
 			return nil, 0, err
 		}
 		cmds, acked, err = q.lasting(ctx, c, keys, once)

@@ -100,7 +100,7 @@ func ScriptTexts() map[string]string {
 		Scripts.End, Scripts.Move, Scripts.epoch, Scripts.Control, Scripts.Fsck, Scripts.Reorder,
 		Scripts.Speak, Scripts.Blob, ScriptRoll, ScriptAppoint, ScriptRecall, ScriptAsk, Scripts.Lead,
 		Scripts.Schedule, Scripts.Tick} {
-		texts[s.Hash()] = s.text
+		texts[s.made().Hash()] = s.made().text
 	}
 	return texts
 }

@@ -72,13 +72,13 @@ func (q *Conn) call(ctx context.Context, c *redis.Client, s *Script, name string
 	}
 	keys := []string{keys.Zone(name, "zone", "")}
 	ctx = hooks.Named(ctx, s.name)
-	cmd := c.FCall(ctx, s.function, keys, args...)
+	cmd := c.FCall(ctx, s.made().function, keys, args...)
 	err := cmd.Err()
 	switch {
 	case !isUnknownFunction(err) && !isNoFunctions(err):
 		return cmd
 	case q.functions.again(ctx, c, s, err):
-		return c.FCall(ctx, s.function, keys, args...)
+		return c.FCall(ctx, s.made().function, keys, args...)
 	}
 	return s.Call(ctx, c, name, args...)
 }
@@ -112,7 +112,7 @@ func (f *functions) later(d time.Duration) { f.from.Store(int64(proc.Boot() + d)
 
 // calls reports whether to call a script as a function.
 func (f *functions) calls(s *Script) bool {
-	return s.function != "" && f.cfg.Role != keys.RoleServer && !f.off()
+	return s.made().function != "" && f.cfg.Role != keys.RoleServer && !f.off()
 }
 
 // again reports whether to call the function once more, after an err that shows that nothing was
@@ -126,7 +126,7 @@ func (f *functions) again(ctx context.Context, c *redis.Client, s *Script, err e
 		f.later(functionAgain) // until a server of this version has loaded it
 		return false
 	}
-	_, err = s.load(ctx, c, false)
+	_, err = s.made().load(ctx, c, false)
 	return err == nil
 }
 
@@ -137,7 +137,7 @@ func (f *functions) load(ctx context.Context, c *redis.Client, mend bool) error 
 	if f.off() {
 		return nil
 	}
-	replaced, err := Scripts.Step.load(ctx, c, mend)
+	replaced, err := Scripts.Step.made().load(ctx, c, mend)
 	switch {
 	case isNoFunctions(err):
 		f.never()
@@ -148,7 +148,7 @@ func (f *functions) load(ctx context.Context, c *redis.Client, mend bool) error 
 		return fmt.Errorf("redis %s: %w: the function %s was not the code of this version; it is loaded "+
 			"anew. Whoever may do FUNCTION LOAD there can run commands with the permissions of every node: "+
 			"give nodes the users that `muster acl` prints", f.cfg.Where(), ErrReplaced,
-			Scripts.Step.function)
+			Scripts.Step.made().function)
 	}
 	return nil
 }

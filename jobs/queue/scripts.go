@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -85,42 +86,59 @@ type silence struct{}
 // Printf prints nothing.
 func (silence) Printf(context.Context, string, ...any) {}
 
-// Script is one script, with the names of the keys and the prelude in front of it.
+// Script is one script, with the names of the keys and the prelude in front of it. It is put
+// together when it is first used: a worker calls four of twenty, and to make all of them took a
+// third of the time in which a process starts.
 type Script struct {
-	name, text string
+	name string
+	made func() made
+}
+
+// made holds a script that was put together.
+type made struct {
 	*redis.Script
+	text    string
 	library // of a script that is called so often that a function is worth it
 }
 
-// load puts a script together. The seldom needed parts stand in one function, m.lazy, which the
+// load is a script of these texts. The seldom needed parts stand in one function, m.lazy, which the
 // prelude calls when one of them is first used.
 func load(name string, seldomNeeded []string, texts ...string) *Script {
-	return newScript(name, "local P, m = string.sub(KEYS[1], 1, -5), {}\n"+keys.Lua(keys.Usual)+
-		form.Lua+luaScript+luaPrelude+
-		"function m.lazy()\n"+keys.Lua(keys.Seldom)+luaJob+strings.Join(seldomNeeded, "")+"end\n"+
-		"m.reset()\n"+strings.Join(texts, ""))
+	return &Script{name, sync.OnceValue(func() made { return put(seldomNeeded, texts...) })}
 }
 
-func newScript(name, text string) *Script {
-	return &Script{name: name, text: text, Script: redis.NewScript(text)}
+func put(seldomNeeded []string, texts ...string) made {
+	return plain("local P, m = string.sub(KEYS[1], 1, -5), {}\n" + keys.Lua(keys.Usual) +
+		form.Lua + luaScript + luaPrelude +
+		"function m.lazy()\n" + keys.Lua(keys.Seldom) + luaJob + strings.Join(seldomNeeded, "") +
+		"end\n" + "m.reset()\n" + strings.Join(texts, ""))
 }
 
-// loadRun puts a script together whose text is a function, m.run: as a script, and as a library
-// where Redis has functions.
+func plain(text string) made { return made{Script: redis.NewScript(text), text: text} }
+
+// loadRun is a script whose text is a function, m.run: as a script, and as a library where Redis
+// has functions.
 func loadRun(name string, seldomNeeded []string, text string) *Script {
-	s := load(name, seldomNeeded, text+"return m.run()\n")
-	s.library = newLibrary(name, "function m.keys(P)\n"+keys.Lua(keys.Every)+"end\n"+
-		form.Lua+luaPrelude+luaJob+strings.Join(seldomNeeded, "")+text+luaLibrary)
-	return s
+	return &Script{name, sync.OnceValue(func() made {
+		s := put(seldomNeeded, text+"return m.run()\n")
+		s.library = newLibrary(name, "function m.keys(P)\n"+keys.Lua(keys.Every)+"end\n"+
+			form.Lua+luaPrelude+luaJob+strings.Join(seldomNeeded, "")+text+luaLibrary)
+		return s
+	})}
 }
 
 // Call calls the script in a zone: EVALSHA, and once EVAL if Redis does not know the script.
 func (s *Script) Call(ctx context.Context, c redis.Scripter, zone string, args ...any) *redis.Cmd {
-	return s.Run(hooks.Named(ctx, s.name), c, []string{keys.Zone(zone, "zone", "")}, args...)
+	return s.made().Run(hooks.Named(ctx, s.name), c, []string{keys.Zone(zone, "zone", "")}, args...)
 }
 
+// Redis returns the script as go-redis calls it.
+func (s *Script) Redis() *redis.Script { return s.made().Script }
+
 // Alone makes a script without a prelude: it uses keys of the hub.
-func Alone(name, text string) *Script { return newScript(name, text) }
+func Alone(name, text string) *Script {
+	return &Script{name, sync.OnceValue(func() made { return plain(text) })}
+}
 
 // Scripts are the scripts that several handles or the connection itself call.
 var Scripts = struct {

@@ -136,7 +136,7 @@ func (q *Inbox) lasting(ctx context.Context, args ...any) (codec.Reader, error) 
 	var answer, acked *redis.Cmd
 	once := func() error {
 		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			answer = script.EvalSha(ctx, p, []string{keys.Hub("zone", "")}, args...)
+			answer = script.Redis().EvalSha(ctx, p, []string{keys.Hub("zone", "")}, args...)
 			acked = p.Do(ctx, "WAIT", cfg.Durable, (cfg.Timeout / 4).Milliseconds())
 			return nil
 		})
@@ -144,7 +144,7 @@ func (q *Inbox) lasting(ctx context.Context, args ...any) (codec.Reader, error) 
 	}
 	err = once()
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		if err = script.Load(ctx, c).Err(); err == nil {
+		if err = script.Redis().Load(ctx, c).Err(); err == nil {
 			err = once()
 		}
 	}
