@@ -10,6 +10,7 @@ import (
 	"muster/cli/audits"
 	"muster/cli/books"
 	"muster/cli/doctor"
+	"muster/cli/founding"
 	"muster/cli/hosts"
 	"muster/cli/lanes"
 	"muster/cli/login"
@@ -38,7 +39,7 @@ func clientCommands() []*cobra.Command {
 		ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),
 		audits.NewAudit(), notices.New(),
 		arrivals.New(), ops.NewWhoami(), rights.NewAccess(), ops.NewToken(),
-		login.NewLogin(), login.NewLogout(), login.NewSession(), newInit(), newTrust(), acl.New(),
+		login.NewLogin(), login.NewLogout(), login.NewSession(), founding.New(), newTrust(), acl.New(),
 		newAdmin(), newBackup(), tasks.NewSecrets(), ops.NewHealth(), ops.NewFsck(), doctor.New()}
 	for _, c := range work {
 		c.GroupID = "work"

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"muster/cli"
+	"muster/cli/founding"
 	"muster/internal/fakefleet"
 	"muster/internal/serverkey"
 	"muster/jobs"
@@ -117,9 +118,9 @@ func newCellar(t testing.TB, inventory string, others ...string) *house {
 	h.url = freeSocket(t)
 	h.write("fleet.yaml", inventory)
 	h.write("server.key", serverkey.File("testhouse", [serverkey.Size]byte{1}))
-	m, err := initialise(h.file("server.key"), 0)
+	m, err := founding.MakeKey(h.file("server.key"), 0)
 	m.Made = true
-	if err = errors.Join(err, initFlags{}.makeTrust(&m)); err != nil {
+	if err = errors.Join(err, m.MakeTrust("")); err != nil {
 		t.Fatal(err)
 	}
 	h.config(nil)

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"muster/api"
+	"muster/cli/founding"
 )
 
 // serverkeyOfOthers returns the public key of the log of another installation.
 func serverkeyOfOthers(t *testing.T) string {
 	t.Helper()
-	m, err := initialise(t.TempDir()+"/key", 0)
+	m, err := founding.MakeKey(t.TempDir()+"/key", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

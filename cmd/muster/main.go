@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,11 @@ func run() int {
 		return cli.ExitNotAll
 	}
 	queue.Quiet()
-	code, err := cli.Execute(context.Background(), newRoot())
+	root := newRoot
+	if slices.Equal(os.Args[1:], childArgs) {
+		root = newWorker // an idle node starts one for a job: it does not make a hundred commands first
+	}
+	code, err := cli.Execute(context.Background(), root())
 	if err != nil {
 		cli.Complain(os.Stderr, err)
 	}

@@ -212,9 +212,12 @@ func (o *trustCheck) known(ctx context.Context, s settings.Settings, dir string)
 	return k, nil
 }
 
+// policyMax bounds what is read of a policy.
+const policyMax = 64 << 10 // bytes
+
 // policyLooks looks at a policy whose neighbours cannot be read.
 func policyLooks(k trust.Known) fleet.Mistakes {
-	data, err := files.Read(k.Policy, initMax)
+	data, err := files.Read(k.Policy, policyMax)
 	if err != nil {
 		return nil
 	}

@@ -34,8 +34,11 @@ import (
 	"muster/worker/warden"
 )
 
+// childArgs are the arguments with which a master starts a child.
+var childArgs = []string{"worker"}
+
 func newWorker() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:     "worker",
 		GroupID: "roles",
 		Short:   "Work on jobs, as a child of a master",
@@ -44,7 +47,12 @@ configuration and its first jobs on an inherited socket.`,
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE:   func(c *cobra.Command, _ []string) error { return runWorker(c.Context()) },
+
+		SilenceUsage:  true,
+		SilenceErrors: true,
 	}
+	c.SetArgs([]string{})
+	return c
 }
 
 func runWorker(ctx context.Context) error {

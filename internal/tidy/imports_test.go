@@ -183,6 +183,7 @@ var floors = map[string]int{
 	"cli/acl":                    8,
 	"cli/hosts":                  13,
 	"cli/times":                  6,
+	"cli/founding":               12,
 	"cli/books":                  7,
 	"cli/ops":                    6,
 	"internal/demo":              7,

@@ -1,4 +1,4 @@
-package main
+package founding
 
 import (
 	"crypto/rand"
@@ -24,8 +24,9 @@ import (
 	"muster/trust"
 )
 
-func newInit() *cobra.Command {
-	var o initFlags
+// New returns the command init.
+func New() *cobra.Command {
+	var o flags
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Make the key of this installation's servers, and what nodes trust",
@@ -71,10 +72,10 @@ Exit codes: 0 the key is there, 2 it is not.`,
 	return c
 }
 
-type initFlags struct{ file, trust, output string }
+type flags struct{ file, trust, output string }
 
-// made is the answer of init.
-type made struct {
+// Made is the answer of init.
+type Made struct {
 	File         string `json:"file"`
 	Installation string `json:"installation"`
 	Made         bool   `json:"made"`      // false: it was there
@@ -85,10 +86,10 @@ type made struct {
 	keys  serverkey.Keys
 }
 
-// initMax bounds what is read of a key that is there.
-const initMax = 64 << 10 // bytes
+// keyMax bounds what is read of a key that is there.
+const keyMax = 64 << 10 // bytes
 
-func (o initFlags) make(c *cobra.Command) error {
+func (o flags) make(c *cobra.Command) error {
 	path, folder := o.file, os.FileMode(0)
 	if path == "" {
 		path, folder = local.This().ServerKey(), 0o755
@@ -101,9 +102,9 @@ func (o initFlags) make(c *cobra.Command) error {
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
-	m, err := initialise(path, folder)
+	m, err := MakeKey(path, folder)
 	if err == nil {
-		err = o.makeTrust(&m)
+		err = m.MakeTrust(o.trust)
 	}
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
@@ -119,7 +120,7 @@ func (o initFlags) make(c *cobra.Command) error {
 }
 
 // say tells a person what was made; named: not in the usual place.
-func (m made) say(w io.Writer, named bool) {
+func (m Made) say(w io.Writer, named bool) {
 	if !m.Made {
 		fmt.Fprintf(w, "%s is there already: the key of installation %s, which stays as it is\n", m.File,
 			m.Installation)
@@ -145,12 +146,12 @@ func (m made) say(w io.Writer, named bool) {
 	fmt.Fprintf(w, "the public key of the audit log, for those who examine it:\n")
 }
 
-// initialise makes the key, unless it is there. The mode is that of a folder that is missing; 0:
-// none is made.
-func initialise(path string, folder os.FileMode) (made, error) {
+// MakeKey makes the key of servers, unless it is there. The mode is that of a folder that is
+// missing; 0: none is made.
+func MakeKey(path string, folder os.FileMode) (Made, error) {
 	if folder != 0 {
 		if err := os.MkdirAll(filepath.Dir(path), folder); err != nil {
-			return made{}, err
+			return Made{}, err
 		}
 	}
 	var raw [serverkey.Size]byte
@@ -163,27 +164,27 @@ func initialise(path string, folder os.FileMode) (made, error) {
 	}
 	err := create(path, serverkey.File(name, raw), 0o400, owner)
 	if err != nil && !errors.Is(err, os.ErrExist) {
-		return made{}, err
+		return Made{}, err
 	}
-	data, mode, readErr := files.Private(path, initMax)
+	data, mode, readErr := files.Private(path, keyMax)
 	if readErr != nil {
-		return made{}, readErr
+		return Made{}, readErr
 	}
 	keys, parseErr := serverkey.Parse(data)
 	if parseErr != nil {
-		return made{}, fmt.Errorf("%s is there already, and is no key of servers: %w", path, parseErr)
+		return Made{}, fmt.Errorf("%s is there already, and is no key of servers: %w", path, parseErr)
 	}
 	if mode.Perm()&0o077 != 0 {
-		return made{}, fmt.Errorf("%s is there already with mode %04o, so others can use it: is it "+
+		return Made{}, fmt.Errorf("%s is there already with mode %04o, so others can use it: is it "+
 			"still secret? Then chmod 400 %s; else remove it, and call init again", path, mode.Perm(),
 			path)
 	}
 	public, keyErr := audit.NewKeys(audit.Origin(keys.Installation()),
 		keys.Publics(serverkey.Audit)[:1])
 	if keyErr != nil {
-		return made{}, keyErr
+		return Made{}, keyErr
 	}
-	return made{File: path, Installation: keys.Installation(), Made: err == nil,
+	return Made{File: path, Installation: keys.Installation(), Made: err == nil,
 		AuditKey: public.Texts()[0], keys: keys}, nil
 }
 

@@ -1,4 +1,4 @@
-package main
+package founding
 
 import (
 	"crypto/rand"
@@ -22,9 +22,9 @@ type madeTrust struct {
 	Signer string `json:"signer"`         // the line of allowed_signers for the servers
 }
 
-// makeTrust makes what nodes trust, beside the key of servers. A file that is there stays as it is.
-func (o initFlags) makeTrust(m *made) error {
-	dir := o.trust
+// MakeTrust makes what nodes trust in a folder; "": in trust, beside the key of servers. A file
+// that is there stays as it is.
+func (m *Made) MakeTrust(dir string) error {
 	if dir == "" {
 		dir = filepath.Join(filepath.Dir(m.File), "trust")
 	}
