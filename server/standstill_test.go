@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"muster/api"
+	"muster/jobs"
+	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
 
@@ -56,5 +58,47 @@ func TestHealthNamesHaltsAndFreezes(t *testing.T) {
 	var h api.Health
 	if w.call(http.MethodGet, "/v1/health", nil, &h); strings.Contains(h.Status, "zone default") {
 		t.Errorf("thawed: %+v", h)
+	}
+}
+
+// A Redis that was emptied has no list of zones for ten seconds. The nodes make their zones anew
+// before that, frozen for as long as the longest lock: health said ok meanwhile, and a thaw knew no
+// such zone.
+func TestHealthNamesWhatAnEmptiedRedisFroze(t *testing.T) {
+	t.Parallel()
+	m, cfg := redistest.StartMini(t)
+	w := start(t, setup{redis: &cfg})
+	node, err := queuetest.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer node.Close()
+	call := jobs.Step{Node: "n1", Slot: "1", Request: "r1", Want: 1}
+	if reply, err := node.Step(t.Context(), "default", call); err != nil || reply.Status == jobs.StatusFrozen {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	m.FlushAll()
+	health := func(want string) {
+		t.Helper()
+		var h api.Health
+		w.call(http.MethodGet, "/v1/health", nil, &h)
+		if !h.Stopped || !strings.Contains(h.Status, want) {
+			t.Errorf("health: stopped %v, %q, want %q", h.Stopped, h.Status, want)
+		}
+	}
+	health("Redis has forgotten zone default, eu: it was emptied")
+	call.Request = "r2"
+	if reply, err := node.Step(t.Context(), "default", call); err != nil || reply.Status != jobs.StatusFrozen {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	health("nothing starts in zone default until ")
+	var q api.QueueInfo
+	w.call(http.MethodGet, "/v1/queue", nil, &q)
+	if len(q.Zones) == 0 || q.Zones[0].Why != "the zone was missing" {
+		t.Errorf("the queue: %+v", q.Zones)
+	}
+	res := w.call(http.MethodPost, "/v1/zones/default/thaw", api.OrderRequest{Reason: "INC-7"}, nil)
+	if res.StatusCode != http.StatusOK {
+		t.Errorf("thaw: %s", res.Status)
 	}
 }

@@ -74,11 +74,22 @@ func (q *Conn) Now(ctx context.Context, zone string) (time.Time, error) {
 	return now, q.Say("time", err)
 }
 
-// Zones returns the zones that were ever used.
+// Zones returns the zones that were ever used. A Redis that was emptied has no list of them until
+// an inventory is published again; those that this connection has used count all the same.
 func (q *Conn) Zones(ctx context.Context) ([]string, error) {
 	zones, err := q.rdb.SMembers(ctx, keys.Hub("zones", "")).Result()
+	if err != nil {
+		return nil, q.Say("zones", err)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for name, z := range q.zones {
+		if z.epoch != "" {
+			zones = append(zones, name)
+		}
+	}
 	slices.Sort(zones)
-	return zones, q.Say("zones", err)
+	return slices.Compact(zones), nil
 }
 
 // TaskZones returns the zones of a task.

@@ -32,10 +32,7 @@ func (s standstill) words(ctx context.Context) []string {
 	if text := owing(debts, s.hasHistory); text != "" {
 		out = append(out, text)
 	}
-	if text := frozenWords(s.queue.Zones.Freezes(ctx, zones)); text != "" {
-		out = append(out, text)
-	}
-	return out
+	return append(out, frozenWords(s.queue.Zones.Freezes(ctx, zones))...)
 }
 
 // owing names a zone that waits for history; empty if there is none.
@@ -54,22 +51,34 @@ func owing(debts []care.Debt, hasHistory bool) string {
 	return ""
 }
 
-// frozenMost bounds the zones that frozenWords names.
+// frozenMost bounds the zones that frozenWords names of each kind.
 const frozenMost = 5
 
-// frozenWords names the zones that are frozen; empty if there are none.
-func frozenWords(list []read.Freeze) string {
-	if len(list) == 0 {
-		return ""
-	}
-	var parts []string
-	for i, f := range list {
-		if i == frozenMost {
-			parts = append(parts, fmt.Sprintf("in %d more zones", len(list)-i))
-			break
+// frozenWords names the zones that Redis has forgotten, and those that are frozen.
+func frozenWords(list []read.Freeze) (out []string) {
+	var gone, frozen []string
+	for _, f := range list {
+		if f.Until.IsZero() {
+			gone = append(gone, f.Zone)
+		} else {
+			frozen = append(frozen, fmt.Sprintf("in zone %s until %s (%s)", f.Zone, f.Until, f.Why))
 		}
-		parts = append(parts, fmt.Sprintf("in zone %s until %s (%s)", f.Zone, f.Until, f.Why))
 	}
-	return "nothing starts " + strings.Join(parts, ", ") + ": the freeze ends by itself; " +
-		"`muster nodes thaw --reason …` ends it at once, if every child of before is dead"
+	if len(gone) > 0 {
+		out = append(out, "Redis has forgotten zone "+some(gone, "")+": it was emptied, or replaced by "+
+			"an empty one, and what was open there is lost; the next call freezes the zone")
+	}
+	if len(frozen) > 0 {
+		out = append(out, "nothing starts "+some(frozen, "in ")+": the freeze ends by itself; "+
+			"`muster nodes thaw --reason …` ends it at once, if every child of before is dead")
+	}
+	return out
+}
+
+// some joins the first texts, and counts the others: in has the word in front of them.
+func some(list []string, in string) string {
+	if n := len(list) - frozenMost; n > 0 {
+		list = append(list[:frozenMost:frozenMost], fmt.Sprintf("%s%d more zones", in, n))
+	}
+	return strings.Join(list, ", ")
 }

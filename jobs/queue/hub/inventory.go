@@ -124,10 +124,11 @@ func (q *Inventory) publishZone(ctx context.Context, zone, version string, part 
 			return err
 		}
 	}
-	if err := q.c.Redis().SAdd(ctx, keys.Hub("zones", ""), zone).Err(); err != nil {
+	// A zone that is in the list and not there is one that Redis has forgotten.
+	if err := q.c.Enter(ctx, zone); err != nil {
 		return err
 	}
-	return q.c.Enter(ctx, zone)
+	return q.c.Redis().SAdd(ctx, keys.Hub("zones", ""), zone).Err()
 }
 
 // publishLimits gives every zone the limits of the inventory.

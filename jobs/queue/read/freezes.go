@@ -14,19 +14,19 @@ import (
 // after a restart of Redis.
 type Freeze struct {
 	Zone  string
-	Until jobs.Time
+	Until jobs.Time // not set: Redis has forgotten the zone, and the next call makes it anew, frozen
 	Why   string
 }
 
-// Freezes returns those of the zones that are frozen until a known instant. A zone that waits for
-// history has no such instant, and a zone that cannot be read is left out. Freezes makes one call
-// for all zones, and one more for each zone that has a freeze.
+// Freezes returns those of the zones that are frozen until a known instant, and those that Redis
+// has forgotten. A zone that waits for history has no such instant, and a zone that cannot be read
+// is left out. Freezes makes one call for all zones, and one more for each zone that has a freeze.
 func (q *Zones) Freezes(ctx context.Context, zones []string) []Freeze {
 	found := make([]*redis.SliceCmd, len(zones))
 	// Exec returns only the first error; each command has its own.
 	_, _ = q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, zone := range zones {
-			found[i] = p.HMGet(ctx, keys.Zone(zone, "zone", ""), "frozen", "why", "owed")
+			found[i] = p.HMGet(ctx, keys.Zone(zone, "zone", ""), "frozen", "why", "owed", "run")
 		}
 		return nil
 	})
@@ -34,6 +34,10 @@ func (q *Zones) Freezes(ctx context.Context, zones []string) []Freeze {
 	for i, zone := range zones {
 		v := found[i].Val()
 		if len(v) == 0 || codec.TextOf(v, 2) != "" {
+			continue
+		}
+		if codec.TextOf(v, 3) == "" {
+			out = append(out, Freeze{Zone: zone})
 			continue
 		}
 		until, _ := jobs.ParseMicros(codec.TextOf(v, 0))
