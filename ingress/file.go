@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"muster/events"
 	"muster/fleet"
 	"muster/internal/jsonpath"
 	"muster/internal/wording"
@@ -157,6 +158,9 @@ func (r *reader) who(s *Source, p field) bool {
 		if s.Name == SentName {
 			r.wrong(p.value.Line, "name %s is that of events which people send by hand: choose another",
 				SentName)
+		}
+		if s.Name == events.Own {
+			r.wrong(p.value.Line, "name %s is that of muster's own events: choose another", events.Own)
 		}
 		r.names[s.Name] = p.value.Line
 	case "preset": // it was read before all others

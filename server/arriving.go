@@ -4,10 +4,12 @@ import (
 	"context"
 	"net/http"
 
+	"muster/events"
 	"muster/jobs/queue/inbox"
 	"muster/server/arrivals"
 	"muster/server/dispatch"
 	"muster/server/election"
+	"muster/server/inner"
 	"muster/server/rights"
 )
 
@@ -40,11 +42,37 @@ func eventDuty(s *Server) election.Duty {
 	}}
 }
 
+// feedDuty returns the duty to tell muster's own events, as far as triggers wait for them.
+func feedDuty(s *Server) election.Duty {
+	a, q := s.site.arriving.needs, s.queue
+	n := inner.Needs{Box: a.Inbox, Zones: q.Conn, Streams: q.Read.Zones, Tasks: q.Read.Tasks,
+		Jobs: q.Read.Jobs, Facts: q.Hub.Facts, Versions: a.Versions, Wants: wants(s), Log: s.log,
+		Now: s.clock}
+	return election.Duty{Name: inner.Duty, Work: func(ctx context.Context, t *election.Term) error {
+		return inner.New(n, t).Run(ctx)
+	}}
+}
+
+// wants returns what tells for which of muster's own events a trigger waits.
+func wants(s *Server) func() func(kind string) bool {
+	keeper := s.site.firer.Keeper
+	return func() func(kind string) bool {
+		set := keeper.Set()
+		if set == nil && keeper.Complaint() != "" {
+			return nil
+		}
+		return func(kind string) bool { return set.Wants(events.Own, kind) }
+	}
+}
+
 // outward returns the duties towards others: to work on their events, and to tell them what
 // happened.
 func outward(s *Server) (list []election.Duty) {
 	if s.site.arriving.needs.Inbox != nil {
 		list = append(list, eventDuty(s))
+	}
+	if a := s.site.arriving.needs; a.Inbox != nil && a.Versions != nil {
+		list = append(list, feedDuty(s))
 	}
 	if s.site.telling.outbox != nil {
 		list = append(list, s.heraldDuty())

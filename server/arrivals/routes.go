@@ -171,7 +171,8 @@ func (s Routes) sources(ctx context.Context, _ *web.Nothing) (*sourcesOutput, er
 		counts[t.Source] = t
 	}
 	out := &sourcesOutput{api.EventSources{Sources: []api.EventSource{}}}
-	for _, one := range append(s.Keeper.Sources().All(), ingress.Sent()) {
+	for _, one := range append(s.Keeper.Sources().All(), ingress.Sent(),
+		ingress.Own()) {
 		t := counts[one.Name]
 		out.Body.Sources = append(out.Body.Sources, api.EventSource{Source: one.Name,
 			Preset: one.Preset, Customer: one.Customer, Class: string(one.Class),
