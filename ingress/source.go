@@ -31,7 +31,8 @@ type Source struct {
 	CustomerAt string // path in the body of the customer; empty: see Customer
 	Class      Class
 	Bounds     Bounds
-	Line       int // of the file
+	Program    *Program // prints the events; nil: they come over HTTP
+	Line       int      // of the file
 }
 
 // Bounds keep a source from filling the house.

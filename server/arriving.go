@@ -10,6 +10,7 @@ import (
 	"muster/server/dispatch"
 	"muster/server/election"
 	"muster/server/inner"
+	"muster/server/programs"
 	"muster/server/rights"
 )
 
@@ -65,11 +66,20 @@ func wants(s *Server) func() func(kind string) bool {
 	}
 }
 
+// programsDuty returns the duty to run the programs that print events.
+func programsDuty(s *Server) election.Duty {
+	a := s.site.arriving
+	n := programs.Needs{Sources: a.keeper.Sources, Inbox: a.needs.Inbox, Log: s.log, Now: s.clock}
+	return election.Duty{Name: programs.Duty, Work: func(ctx context.Context, _ *election.Term) error {
+		return programs.New(n).Run(ctx)
+	}}
+}
+
 // outward returns the duties towards others: to work on their events, and to tell them what
 // happened.
 func outward(s *Server) (list []election.Duty) {
 	if s.site.arriving.needs.Inbox != nil {
-		list = append(list, eventDuty(s))
+		list = append(list, eventDuty(s), programsDuty(s))
 	}
 	if a := s.site.arriving.needs; a.Inbox != nil && a.Versions != nil {
 		list = append(list, feedDuty(s))

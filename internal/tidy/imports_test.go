@@ -108,6 +108,7 @@ var floors = map[string]int{
 	"jobs/queue/versions":        4,
 	"events/inner":               3,
 	"server/inner":               5,
+	"server/programs":            5,
 	"cli/reset":                  4,
 	"master":                     3,
 	"master/errands":             2,
