@@ -31,7 +31,8 @@ func eventDoor(s *Server, refused func(r *http.Request, reason string)) *arrival
 // arrivalsOf returns the resource of events.
 func arrivalsOf(s *Server) arrivals.Routes {
 	return arrivals.Routes{Needs: s.site.arriving.needs, Keeper: s.site.arriving.keeper,
-		Customer: rights.Customers(s.stock.Hosts), Log: s.log, Now: s.clock}
+		Customer: rights.Customers(s.stock.Hosts), Foresee: s.site.firer.Foresee, Log: s.log,
+		Now: s.clock}
 }
 
 // eventDuty returns the duty to work on events: triggers decide what they start.

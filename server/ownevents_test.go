@@ -96,7 +96,7 @@ func TestTheEndOfATaskFiresTriggersAndNoLoop(t *testing.T) {
 		p, err := in.Places(t.Context())
 		return err == nil && p.At["begun"] != ""
 	})
-	w.submit(run("fw-a1"))
+	task := w.submit(run("fw-a1")).Task
 	waitFor(t, "the end of all", func() bool {
 		w.work("default", succeed)
 		list, err := in.Tallies(t.Context())
@@ -123,6 +123,36 @@ func TestTheEndOfATaskFiresTriggersAndNoLoop(t *testing.T) {
 	}
 	if want := (map[string]int{"first": 2, "second": 2}); fmt.Sprint(by) != fmt.Sprint(want) {
 		t.Errorf("fired %v, want %v", by, want)
+	}
+	w.foresees(told, task)
+}
+
+// foresees checks what a replay of events says it would do.
+func (w *world) foresees(told map[string]inbox.Kept, task jobs.TaskID) {
+	w.t.Helper()
+	for id, k := range told {
+		var got api.EventForeseen
+		w.call("GET", "/v1/inbox/"+k.ID+"/replay", nil, &got)
+		text := ""
+		for _, d := range got.Decisions {
+			text += " " + d.Trigger + " " + d.Result
+		}
+		if len(got.Refused) > 0 || id == string(task) != (text == " first fires second fires other passes") {
+			w.t.Errorf("task %s: %s, %+v", id, text, got)
+		}
+	}
+	k := told[string(task)]
+	_, body := w.raw("GET", "/v1/inbox/"+k.ID+"/replay", nil, bearing(w.token("viewer-acme")))
+	if !strings.Contains(string(body), `"refused":["`) || !strings.Contains(string(body), `"fires"`) {
+		w.t.Errorf("a viewer of acme: %s", body)
+	}
+	if res, body := w.raw("GET", "/v1/inbox/"+k.ID+"/replay", nil,
+		bearing(w.token("viewer-bolt"))); res.StatusCode < 400 {
+		w.t.Errorf("a viewer of another customer: %s", body)
+	}
+	var all api.TaskList
+	if w.call("GET", "/v1/tasks", nil, &all); len(all.Tasks) != 5 {
+		w.t.Errorf("a look has started something: %d tasks", len(all.Tasks))
 	}
 }
 
