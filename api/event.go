@@ -21,6 +21,15 @@ type EventSend struct {
 	Body     json.RawMessage `json:"body"`
 }
 
+// EventForeseen says what a replay of an event would do. Nothing is done.
+type EventForeseen struct {
+	Event   string   `json:"event"`
+	Refused []string `json:"refused"` // why the caller could not replay it; none: they could
+	// Firings are those of the event as it is kept; a replay is an event of its own.
+	Firings   []EventFiring     `json:"firings"`
+	Decisions []TriggerDecision `json:"decisions"` // of each trigger in force, about a replay now
+}
+
 // Event is an event from elsewhere.
 type Event struct {
 	Event    string          `json:"event"`

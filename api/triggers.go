@@ -39,7 +39,7 @@ type TriggerAim struct {
 
 // TriggerPast says what a trigger has done.
 type TriggerPast struct {
-	Recent  int      `json:"recent"`            // firings that count for the limit
+	Recent  int      `json:"recent"`            // firings that count for the limit: the most of a customer
 	Waiting []string `json:"waiting,omitempty"` // events that are collected
 }
 

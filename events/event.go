@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// Own is the source of the events of muster itself. No other source can have its name.
+const Own = "muster"
+
 // An Event is one thing that happened, as it was stored before its sender had an answer.
 type Event struct {
 	ID       string    // of this event; the same again when it is worked on again

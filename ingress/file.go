@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"muster/events"
 	"muster/fleet"
 	"muster/internal/jsonpath"
 	"muster/internal/wording"
@@ -118,7 +119,8 @@ func (r *reader) is(n *yaml.Node, kind yaml.Kind, what, want string) bool {
 
 // keysOf are the keys of a source.
 var keysOf = strings.Fields("name preset secret_file customer customer_at class per_minute " +
-	"waiting remember user header prefix hash encoding id time tolerance kind kind_at")
+	"waiting remember user header prefix hash encoding id time tolerance kind kind_at " +
+	programKeys)
 
 func (r *reader) source(n *yaml.Node) {
 	s := Source{Class: Trigger, Bounds: usual(), Line: n.Line}
@@ -130,10 +132,11 @@ func (r *reader) source(n *yaml.Node) {
 		if p.key == "preset" {
 			s.Preset = r.word(p.value, "preset", Presets())
 			s.Form = presets[s.Preset]
+			s.Program = programOf(s.Preset)
 		}
 	}
 	for _, p := range all {
-		if !r.who(&s, p) && !r.bounds(&s.Bounds, p) {
+		if !r.program(&s, p) && !r.who(&s, p) && !r.bounds(&s.Bounds, p) {
 			r.form(&s.Form, p)
 		}
 	}
@@ -157,6 +160,9 @@ func (r *reader) who(s *Source, p field) bool {
 		if s.Name == SentName {
 			r.wrong(p.value.Line, "name %s is that of events which people send by hand: choose another",
 				SentName)
+		}
+		if s.Name == events.Own {
+			r.wrong(p.value.Line, "name %s is that of muster's own events: choose another", events.Own)
 		}
 		r.names[s.Name] = p.value.Line
 	case "preset": // it was read before all others
@@ -226,19 +232,21 @@ func (r *reader) form(f *Form, p field) {
 // whole refuses a source that lacks something, and keys that would have no effect.
 func (r *reader) whole(s Source, has map[string]bool) {
 	if !has["name"] {
-		r.wrong(s.Line, "a source needs a name: it is the last part of the URL")
+		r.wrong(s.Line, "a source needs a name: triggers and the last part of the URL have it")
 	}
 	if !has["preset"] {
 		r.wrong(s.Line, "a source needs a preset: want one of %s", strings.Join(Presets(), ", "))
 	}
-	if !has["secret_file"] {
+	if s.Program != nil {
+		r.wholeProgram(s, has)
+	} else if !has["secret_file"] {
 		r.wrong(s.Line, "a source needs a secret_file: without one anybody could send events")
 	}
 	if s.Customer != "" && s.CustomerAt != "" {
 		r.wrong(s.Line, "a source has customer and customer_at: want one of them")
 	}
-	if s.Preset == "" {
-		return // nobody knows what it means
+	if s.Preset == "" || s.Program != nil {
+		return // nobody knows what it means, or it has no form
 	}
 	f, was := s.Form, presets[s.Preset]
 	macs := f.Proof == HMAC || f.Proof == Signed

@@ -137,7 +137,7 @@ func TestEachPresetTakesTheRequestOfItsSender(t *testing.T) {
 		}
 	}
 	for _, name := range Presets() {
-		if !seen[name] {
+		if !seen[name] && presets[name].Proof != Printed {
 			t.Errorf("no request of preset %s is recorded", name)
 		}
 	}

@@ -15,6 +15,8 @@ const (
 	Signed Proof = "signed" // a MAC over id, time and body, as Standard Webhooks have it
 	Token  Proof = "token"  // the secret itself, in a header
 	Basic  Proof = "basic"  // user and password
+	// Printed means that a program of ours prints the events: nothing over HTTP proves any.
+	Printed Proof = "printed"
 )
 
 // A Form says in which places a sender puts proof, id, time and kind of a delivery, and how it
@@ -65,6 +67,8 @@ var presets = map[string]Form{
 	"hmac":  {Proof: HMAC, Header: "X-Signature", Hash: "sha256", Encoding: "hex"},
 	"token": {Proof: Token, Header: bearer, Prefix: "Bearer "},
 	"basic": {Proof: Basic, Header: bearer},
+
+	programPreset: {Proof: Printed},
 }
 
 // Presets returns the names of the known senders.

@@ -3,6 +3,8 @@ package ingress
 import (
 	"slices"
 	"time"
+
+	"muster/events"
 )
 
 // A Class says which events of a queue are worked on before others.
@@ -29,7 +31,8 @@ type Source struct {
 	CustomerAt string // path in the body of the customer; empty: see Customer
 	Class      Class
 	Bounds     Bounds
-	Line       int // of the file
+	Program    *Program // prints the events; nil: they come over HTTP
+	Line       int      // of the file
 }
 
 // Bounds keep a source from filling the house.
@@ -63,6 +66,13 @@ func Sent() Source {
 // SentName is the name of the source of events that people send by hand. No configured source has
 // it.
 const SentName = "hand"
+
+// Own returns the source of muster's own events. They are told in the order in which they
+// happened, so one that is beyond the bounds waits, and is not lost.
+func Own() Source {
+	return Source{Name: events.Own, Class: Result, Bounds: Bounds{PerMinute: perMinuteMax,
+		Waiting: waitingUsual, Bytes: bytesUsual, Remember: rememberMax}}
+}
 
 // Sources are the sources of a file.
 type Sources struct{ list []Source }

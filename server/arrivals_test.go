@@ -119,7 +119,7 @@ func TestEventsAreSentByHandWithinRights(t *testing.T) {
 	}
 	var s api.EventSources
 	w.callAs("GET", "/v1/ingress", tokens["admin"], &s)
-	if len(s.Sources) != 3 || s.Sources[0].Counts["taken"] != 1 || s.Sources[2].Counts["taken"] != 1 {
+	if len(s.Sources) != 4 || s.Sources[0].Counts["taken"] != 1 || s.Sources[2].Counts["taken"] != 1 {
 		t.Errorf("sources: %+v", s)
 	}
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"net/http"
 
+	"muster/events"
 	"muster/jobs/queue/inbox"
 	"muster/server/arrivals"
 	"muster/server/dispatch"
 	"muster/server/election"
+	"muster/server/inner"
+	"muster/server/programs"
 	"muster/server/rights"
 )
 
@@ -28,7 +31,8 @@ func eventDoor(s *Server, refused func(r *http.Request, reason string)) *arrival
 // arrivalsOf returns the resource of events.
 func arrivalsOf(s *Server) arrivals.Routes {
 	return arrivals.Routes{Needs: s.site.arriving.needs, Keeper: s.site.arriving.keeper,
-		Customer: rights.Customers(s.stock.Hosts), Log: s.log, Now: s.clock}
+		Customer: rights.Customers(s.stock.Hosts), Foresee: s.site.firer.Foresee, Log: s.log,
+		Now: s.clock}
 }
 
 // eventDuty returns the duty to work on events: triggers decide what they start.
@@ -40,11 +44,46 @@ func eventDuty(s *Server) election.Duty {
 	}}
 }
 
+// feedDuty returns the duty to tell muster's own events, as far as triggers wait for them.
+func feedDuty(s *Server) election.Duty {
+	a, q := s.site.arriving.needs, s.queue
+	n := inner.Needs{Box: a.Inbox, Zones: q.Conn, Streams: q.Read.Zones, Tasks: q.Read.Tasks,
+		Jobs: q.Read.Jobs, Facts: q.Hub.Facts, Versions: a.Versions, Wants: wants(s), Log: s.log,
+		Now: s.clock}
+	return election.Duty{Name: inner.Duty, Work: func(ctx context.Context, t *election.Term) error {
+		return inner.New(n, t).Run(ctx)
+	}}
+}
+
+// wants returns what tells for which of muster's own events a trigger waits.
+func wants(s *Server) func() func(kind string) bool {
+	keeper := s.site.firer.Keeper
+	return func() func(kind string) bool {
+		set := keeper.Set()
+		if set == nil && keeper.Complaint() != "" {
+			return nil
+		}
+		return func(kind string) bool { return set.Wants(events.Own, kind) }
+	}
+}
+
+// programsDuty returns the duty to run the programs that print events.
+func programsDuty(s *Server) election.Duty {
+	a := s.site.arriving
+	n := programs.Needs{Sources: a.keeper.Sources, Inbox: a.needs.Inbox, Log: s.log, Now: s.clock}
+	return election.Duty{Name: programs.Duty, Work: func(ctx context.Context, _ *election.Term) error {
+		return programs.New(n).Run(ctx)
+	}}
+}
+
 // outward returns the duties towards others: to work on their events, and to tell them what
 // happened.
 func outward(s *Server) (list []election.Duty) {
 	if s.site.arriving.needs.Inbox != nil {
-		list = append(list, eventDuty(s))
+		list = append(list, eventDuty(s), programsDuty(s))
+	}
+	if a := s.site.arriving.needs; a.Inbox != nil && a.Versions != nil {
+		list = append(list, feedDuty(s))
 	}
 	if s.site.telling.outbox != nil {
 		list = append(list, s.heraldDuty())

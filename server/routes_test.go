@@ -69,7 +69,7 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/audit": "get", "/v1/audit/state": "get", "/v1/audit/export": "get", "/v1/audit/growth": "get",
 		"/v1/audit/entries/{seq}": "get", "/v1/audit/entries/{seq}/proof": "get", "/v1/audit/erase": "post",
 		"/v1/notify/messages": "get", "/v1/notify/messages/{message}": "get",
-		"/v1/inbox": "get post", "/v1/inbox/{event}": "get", "/v1/inbox/{event}/replay": "post",
+		"/v1/inbox": "get post", "/v1/inbox/{event}": "get", "/v1/inbox/{event}/replay": "get post",
 		"/v1/ingress":          "get",
 		"/v1/notify/receivers": "get", "/v1/notify/receivers/{receiver}/test": "post",
 		"/v1/tokens": "get post", "/v1/tokens/{name}": "delete", "/v1/sessions": "get",

@@ -335,7 +335,7 @@ func TestATaskOfATriggerDoesNotFireItAgain(t *testing.T) {
 	t.Parallel()
 	w := triggered(t, nil)
 	ended := func(id string, task any) events.Event {
-		return events.Event{ID: id, Source: triggers.Own, Kind: "task-ended", At: time.Now(),
+		return events.Event{ID: id, Source: events.Own, Kind: "task-ended", At: time.Now(),
 			Body: []byte(fmt.Sprintf(`{"task": %q}`, task))}
 	}
 	person := w.submit(run("fw-a1")).Task

@@ -76,6 +76,7 @@ GET /v1/agreed
 GET /v1/reviews
 *GET /v1/inbox
 *GET /v1/inbox/{event}
+*GET /v1/inbox/{event}/replay
 GET /v1/ingress
 *GET /v1/notify/messages
 *GET /v1/notify/messages/{message}

@@ -54,8 +54,11 @@ type Bound struct {
 
 // A Past holds the memory of one trigger.
 type Past struct {
-	Fired []time.Time     `json:"fired,omitempty"` // in their order; those that still count
-	Held  map[string]Held `json:"held,omitempty"`  // by key
+	// Fired has the times that still count, in their order, for events of the whole house; Of has
+	// them for events of each customer: those of one do not count for another.
+	Fired []time.Time            `json:"fired,omitempty"`
+	Of    map[string][]time.Time `json:"of,omitempty"`
+	Held  map[string]Held        `json:"held,omitempty"` // by key
 }
 
 // Held is an event that was collected and has not fired.
@@ -115,7 +118,7 @@ func (t Trigger) decide(s seen, m Memory) Decision {
 	if t.Debounce != nil {
 		return t.collect(d, s, past, m.Now)
 	}
-	if why := t.limited(past, m.Now); why != "" {
+	if why := t.limited(past, d.Bound.Customer, m.Now); why != "" {
 		d.Result, d.Why = Limited, []string{why}
 		return d
 	}
@@ -288,14 +291,26 @@ func (t Trigger) collect(d Decision, s seen, past Past, now time.Time) Decision 
 	return d
 }
 
-// limited says why the trigger must not fire now; empty: it may.
-func (t Trigger) limited(past Past, now time.Time) string {
-	recent := since(past.Fired, now.Add(-t.Limit.Per))
+// limited says why the trigger must not fire now for a customer; empty: it may.
+func (t Trigger) limited(past Past, customer string, now time.Time) string {
+	recent := since(past.times(customer), now.Add(-t.Limit.Per))
 	if t.Limit.Most == 0 || len(recent) < t.Limit.Most {
 		return ""
 	}
-	return fmt.Sprintf("limit: it has fired %d times within %s, which is the most; it may again at %s",
-		len(recent), t.Limit.Per, recent[0].Add(t.Limit.Per).UTC().Format(time.RFC3339))
+	whose := ""
+	if customer != "" {
+		whose = " for customer " + customer
+	}
+	return fmt.Sprintf("limit: it has fired %d times%s within %s, which is the most; it may again at "+
+		"%s", len(recent), whose, t.Limit.Per, recent[0].Add(t.Limit.Per).UTC().Format(time.RFC3339))
+}
+
+// times returns when the trigger fired for a customer; empty: for the whole house.
+func (p Past) times(customer string) []time.Time {
+	if customer == "" {
+		return p.Fired
+	}
+	return p.Of[customer]
 }
 
 // since returns the times after another one, in their order.
@@ -322,7 +337,7 @@ func (t Trigger) Release(h Held, past Past, now time.Time) Decision {
 	d := Decision{Trigger: t.Name, Result: Fires, Bound: h.Bound}
 	if !t.Enabled {
 		d.Result, d.Why = Refused, []string{"the trigger is not enabled any more"}
-	} else if why := t.limited(past, now); why != "" {
+	} else if why := t.limited(past, h.Bound.Customer, now); why != "" {
 		d.Result, d.Why = Limited, []string{why}
 	}
 	return d
@@ -340,12 +355,23 @@ func (p Past) Hold(d Decision, now time.Time) (to Past, replaced string) {
 	return to, replaced
 }
 
-// Fire returns what is remembered once the trigger has fired. An event that was held goes.
-func (p Past) Fire(t Trigger, event string, now time.Time) Past {
-	to := p.Drop(event)
-	to.Fired = append(since(to.Fired, now.Add(-t.Limit.Per)), now)
-	if t.Limit.Most == 0 {
-		to.Fired = nil
+// Fire returns what is remembered once the trigger has fired for a customer. An event that was held
+// goes.
+func (p Past) Fire(t Trigger, event, customer string, now time.Time) Past {
+	to, from := p.Drop(event), now.Add(-t.Limit.Per)
+	to.Fired = since(to.Fired, from)
+	for name, list := range to.Of {
+		if to.Of[name] = since(list, from); len(to.Of[name]) == 0 {
+			delete(to.Of, name)
+		}
+	}
+	switch {
+	case t.Limit.Most == 0:
+		to.Fired, to.Of = nil, nil
+	case customer == "":
+		to.Fired = append(to.Fired, now)
+	default:
+		to.Of[customer] = append(to.Of[customer], now)
 	}
 	return to
 }
@@ -362,7 +388,11 @@ func (p Past) Drop(event string) Past {
 }
 
 func (p Past) clone() Past {
-	to := Past{Fired: slices.Clone(p.Fired), Held: make(map[string]Held, len(p.Held)+1)}
+	to := Past{Fired: slices.Clone(p.Fired), Of: make(map[string][]time.Time, len(p.Of)+1),
+		Held: make(map[string]Held, len(p.Held)+1)}
+	for customer, list := range p.Of {
+		to.Of[customer] = slices.Clone(list)
+	}
 	for k, h := range p.Held {
 		to.Held[k] = h
 	}

@@ -8,9 +8,6 @@ import (
 	"muster/windows"
 )
 
-// Own is the name of the source of muster's own events. No other source can have it.
-const Own = "muster"
-
 // Prefix begins the principal of a trigger, trigger:NAME. The file of access grants it what it may
 // do.
 const Prefix = "trigger:"
@@ -37,6 +34,14 @@ func (s *Set) Find(name string) (Trigger, bool) {
 		}
 	}
 	return Trigger{}, false
+}
+
+// Wants reports whether a trigger that is enabled waits for such events.
+func (s *Set) Wants(source, kind string) bool {
+	return slices.ContainsFunc(s.All(), func(t Trigger) bool {
+		return t.Enabled && fitsAny(t.Match.Sources, source) &&
+			(len(t.Match.Kinds) == 0 || fitsAny(t.Match.Kinds, kind))
+	})
 }
 
 // A Trigger says which events start which task.

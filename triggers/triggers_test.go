@@ -235,11 +235,41 @@ func TestALimitHoldsUntilItsTimeIsOver(t *testing.T) {
 			t.Fatalf("%d: after %s: %s %q; want %s", i, c.at, d.Result, d.Words(), c.want)
 		}
 		if d.Result == Fires {
-			past = past.Fire(tr, fmt.Sprint(i), now)
+			past = past.Fire(tr, fmt.Sprint(i), "", now)
 		}
 	}
 	if len(past.Fired) > 2 {
 		t.Errorf("%d times are remembered of a limit of 2", len(past.Fired))
+	}
+}
+
+// A customer with many events does not use up the limit of another one, nor of the house.
+func TestALimitCountsForEachCustomer(t *testing.T) {
+	t.Parallel()
+	s := parse(t, diagnose)
+	tr, _ := s.Find("diagnose")
+	past := Past{}
+	for i, c := range []struct {
+		customer string
+		want     Result
+	}{{"acme", Fires}, {"acme", Fires}, {"acme", Limited}, {"bolt", Fires}, {"", Fires}, {"bolt", Fires},
+		{"bolt", Limited}, {"", Fires}, {"", Limited}, {"acme", Limited}} {
+		e := event(alert("page", "x", "fw1"))
+		e.Customer = c.customer
+		d := tr.Decide(e, Memory{Now: begin, Past: map[string]Past{"diagnose": past}})
+		if d.Result != c.want {
+			t.Fatalf("%d of %q: %s %q; want %s", i, c.customer, d.Result, d.Words(), c.want)
+		}
+		if d.Result == Fires {
+			past = past.Fire(tr, fmt.Sprint(i), c.customer, begin)
+		}
+	}
+	if n := tr.Recent(past, begin); n != 2 {
+		t.Errorf("%d firings count, want 2", n)
+	}
+	past = past.Fire(tr, "later", "bolt", begin.Add(2*time.Hour))
+	if len(past.Fired)+len(past.Of["acme"]) > 0 || len(past.Of["bolt"]) != 1 {
+		t.Errorf("what counts no more is kept: %+v", past)
 	}
 }
 
@@ -287,7 +317,7 @@ triggers:
 			t.Errorf("%+v", d)
 		}
 		order = append(order, h.Bound.Event)
-		past = past.Fire(tr, h.Bound.Event, begin)
+		past = past.Fire(tr, h.Bound.Event, h.Bound.Customer, begin)
 	}
 	if !slices.Equal(order, []string{"c", "d"}) { // c at 55 s, d at 70 s: longest, not 75 s
 		t.Errorf("fired %q", order)
@@ -394,7 +424,7 @@ triggers:
 				}
 				delete(came, h.Bound.Event)
 				if tr.Release(h, past, now).Result == Fires {
-					past, fired = past.Fire(tr, h.Bound.Event, now), append(fired, now)
+					past, fired = past.Fire(tr, h.Bound.Event, h.Bound.Customer, now), append(fired, now)
 				} else {
 					past = past.Drop(h.Bound.Event)
 				}

@@ -68,7 +68,12 @@ func short(d time.Duration) string {
 	return text
 }
 
-// Recent returns how many firings count for the limit now.
+// Recent returns how many firings count for the limit now, for the customer who has the most.
 func (t Trigger) Recent(p Past, now time.Time) int {
-	return len(since(p.Fired, now.Add(-t.Limit.Per)))
+	from := now.Add(-t.Limit.Per)
+	n := len(since(p.Fired, from))
+	for _, list := range p.Of {
+		n = max(n, len(since(list, from)))
+	}
+	return n
 }

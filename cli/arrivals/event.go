@@ -137,10 +137,13 @@ func newShow() *cobra.Command {
 	return cli.Command(&cobra.Command{
 		Use:   "show EVENT",
 		Short: "Show one event, and what was done about it",
-		Long: `show shows an event: where it came from, what was done about it, and its body as its
-sender wrote it.`,
+		Long: `show shows an event: where it came from, its body as its sender wrote it, what each
+trigger did about it, and how the tasks ended that it started: their outcomes, and what
+their hosts said, folded. The other way, muster task names the event as the reason of
+its task.`,
 		Example: `  muster event show 4d0vqk2m8xw1t7n3c5r9y6h0ab
-  muster event show 4d0vqk2m8xw1t7n3c5r9y6h0ab -o json | jq .body`,
+  muster event show 4d0vqk2m8xw1t7n3c5r9y6h0ab -o json | jq .body
+  muster event show 4d0vqk2m8xw1t7n3c5r9y6h0ab -o json | jq '.answers[].summary.groups'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}, func(ctx context.Context, s *cli.Session, args []string) error {
@@ -148,10 +151,15 @@ sender wrote it.`,
 		if err := s.Get(ctx, "/v1/inbox/"+url.PathEscape(args[0]), nil, &e); err != nil {
 			return err
 		}
+		list, more := answers(ctx, s, e)
 		if s.JSON {
-			return s.WriteJSON(e)
+			return s.WriteJSON(struct {
+				api.Event
+				Answers []answer `json:"answers"`
+				More    int      `json:"answers_left_out"` // tasks whose answers are not read
+			}{e, cli.Filled(list), more})
 		}
-		return s.Write(cli.Details(details(e)...))
+		return s.Write(cli.Details(details(e)...) + answersText(s, list, more))
 	})
 }
 
@@ -203,25 +211,6 @@ customer, and without a customer on the whole house.`,
 		}
 		b.Body = data
 		return sent(ctx, s, "/v1/inbox", b)
-	})
-}
-
-func newReplay() *cobra.Command {
-	reason := ""
-	c := &cobra.Command{
-		Use:   "replay EVENT",
-		Short: "Send the body of an event again, as a new event",
-		Long: `replay stores the body of an event again, under a new id, so that triggers fire again
-although they did before. It needs the rights that send needs.`,
-		Example:           "  muster event replay 4d0vqk2m8xw1t7n3c5r9y6h0ab --reason 'rules were wrong'",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	c.Flags().StringVar(&reason, "reason", "", "`why`, for the log")
-	cli.CompleteFlagWith(c, "reason", cobra.NoFileCompletions)
-	return cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
-		return sent(ctx, s, "/v1/inbox/"+url.PathEscape(args[0])+"/replay",
-			api.OrderRequest{Reason: reason})
 	})
 }
 

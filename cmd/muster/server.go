@@ -24,6 +24,7 @@ import (
 	"muster/internal/sources"
 	"muster/jobs/queue"
 	"muster/jobs/queue/inbox"
+	"muster/jobs/queue/versions"
 	"muster/jobs/queue/keys"
 	"muster/scripts"
 	"muster/server"
@@ -123,7 +124,8 @@ func buildServer(s settings.Settings, q *queue.Conn, handed *handover.Sockets,
 		Trust: settings.TrustRules(s.Keys.Trust.Dir), Notify: settings.NotifyRules(s.Notify()),
 		Triggers: settings.TriggerSet(s.Triggers()), Handed: handed,
 		Events: arrivals.Needs{Sources: settings.EventSources(s.Events()),
-			Secrets: settings.EventSecrets, Inbox: inbox.New(q, voucher{keys, serverkey.Events})}}
+			Secrets: settings.EventSecrets, Inbox: inbox.New(q, voucher{keys, serverkey.Events}),
+			Versions: versions.New(q)}}
 	if d.Inventory == nil {
 		log.Warn("no inventory is configured: this server publishes none, and knows only hosts of one " +
 			"that another server published; set inventory, or give --inventory FILE")

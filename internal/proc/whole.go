@@ -26,6 +26,7 @@ type Whole struct {
 	Litter string   // a folder of this run alone, to remove if this process dies first
 
 	Said   io.Writer // gets what it prints
+	Errors io.Writer // gets its standard error instead; nil: Said does
 	Events io.Writer // gets what it writes to file descriptor 4
 }
 
@@ -75,6 +76,9 @@ func (w Whole) Run(ctx context.Context) (exit int, err error) {
 		w.Args...)...)
 	cmd.Dir, cmd.Env = w.Dir, append(w.Env[:len(w.Env):len(w.Env)], mark)
 	cmd.Stdout, cmd.Stderr = w.Said, w.Said
+	if w.Errors != nil {
+		cmd.Stderr = w.Errors
+	}
 	cmd.ExtraFiles = []*os.File{lifeRead, theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second // what left the group may hold the pipes

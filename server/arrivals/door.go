@@ -33,6 +33,9 @@ const (
 	placeWait = 2 * time.Second
 	// atOnce bounds the bodies in memory: strangers send them, too.
 	atOnce = 64
+	// ofOne bounds those from one address, so that a slow one leaves places for others. A proxy in
+	// front of the server is one address.
+	ofOne = 32
 )
 
 // A Door takes what sources send. Its callers prove by a signature who they are, and by nothing
@@ -47,12 +50,14 @@ type Door struct {
 	Now     func() time.Time
 
 	places chan struct{}
+	guests *guests
 	mux    *http.ServeMux
 }
 
 // Open returns a door that is ready.
 func (d Door) Open() *Door {
 	d.places, d.mux = make(chan struct{}, atOnce), http.NewServeMux()
+	d.guests = &guests{by: map[string]int{}}
 	d.mux.HandleFunc("POST "+path+"{source}", d.take)
 	return &d
 }
@@ -102,18 +107,27 @@ func (d *Door) accept(w http.ResponseWriter, r *http.Request) (id string, seq in
 }
 
 // enter takes a place for a message until it is stored or refused. Senders who are slow may take
-// all of them: the others hear soon that they must come again.
+// all of them: the others hear soon that they must come again. One address never has all of them.
 func (d *Door) enter(r *http.Request) (leave func(), err error) {
+	from := addressOf(r.RemoteAddr)
+	if !d.guests.enter(from) {
+		return nil, web.Away("too many messages arrive from this address at the moment: send it again")
+	}
 	wait := time.NewTimer(placeWait)
 	defer wait.Stop()
 	select {
 	case d.places <- struct{}{}:
-		return func() { <-d.places }, nil
+		return func() {
+			<-d.places
+			d.guests.leave(from)
+		}, nil
 	case <-wait.C:
-		return nil, web.Away("too many messages arrive at the moment: send it again")
+		err = web.Away("too many messages arrive at the moment: send it again")
 	case <-r.Context().Done():
-		return nil, web.Problem(r.Context().Err())
+		err = web.Problem(r.Context().Err())
 	}
+	d.guests.leave(from)
+	return nil, err
 }
 
 // body reads a body within its bounds.
@@ -152,7 +166,7 @@ func (d *Door) verify(r *http.Request, m ingress.Message) (ingress.Source, ingre
 			"send it again")
 	}
 	s, known := sources.Find(r.PathValue("source"))
-	if !known || d.Inbox == nil {
+	if !known || d.Inbox == nil || s.Program != nil {
 		return s, ingress.Delivery{}, d.refuse(r, ingress.Unknown)
 	}
 	secrets, err := d.Secrets(s)

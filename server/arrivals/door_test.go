@@ -76,6 +76,7 @@ const sources = `sources:
   - {name: rules, preset: github, secret_file: /s, customer: acme}
   - {name: narrow, preset: github, secret_file: /s, waiting: 2}
   - {name: keyless, preset: github, secret_file: /s}
+  - {name: printed, preset: program, command: [/bin/true]}
 `
 
 // send sends a signed body, whose head a function may change.
@@ -150,6 +151,7 @@ func TestTheDoorRefuses(t *testing.T) {
 		{"no signature", "rules", "{}", func(r *http.Request) { r.Header.Del("X-Hub-Signature-256") }, 401,
 			"not accepted"},
 		{"no such source", "nobody", "{}", nil, 401, "not accepted"},
+		{"a program's source", "printed", "{}", nil, 401, "not accepted"},
 		{"a token of muster", "nobody", "{}", head("Authorization", "Bearer muster_x"), 401, "not accepted"},
 		{"a large body", "rules", strings.Repeat(" ", ingress.BodyMax+1), nil, 413, "more than 1048576"},
 		{"a large body without a length", "rules", strings.Repeat(" ", ingress.BodyMax+1),
@@ -173,11 +175,51 @@ func TestTheDoorRefuses(t *testing.T) {
 			t.Errorf("%s: %s, but another stranger was told %s", c.what, text, stranger)
 		}
 	}
-	if n := s.refused.Load(); n != 4 {
-		t.Errorf("%d strangers were counted, want 4", n)
+	if n := s.refused.Load(); n != 5 {
+		t.Errorf("%d strangers were counted, want 5", n)
 	}
 	if tallies, err := s.inbox.Tallies(t.Context()); err != nil || len(tallies) != 0 {
 		t.Errorf("something was stored: %+v, %v", tallies, err)
+	}
+}
+
+// One address never has all places, and a network of IPv6 is one.
+func TestOneAddressLeavesPlacesForOthers(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][3]string{{"192.0.2.1:5", "192.0.2.1:6", "192.0.2.2:5"},
+		{"[2001:db8::1]:5", "[2001:db8::2]:5", "[2001:db8:0:1::1]:5"},
+		{"[::ffff:192.0.2.1]:5", "192.0.2.1:7", "192.0.2.3:7"}} {
+		d := Door{}.Open()
+		from := func(remote string) func() {
+			r := httptest.NewRequest(http.MethodPost, "/", nil)
+			r.RemoteAddr = remote
+			leave, err := d.enter(r)
+			if err != nil {
+				return nil
+			}
+			return leave
+		}
+		var all []func()
+		for range ofOne {
+			all = append(all, from(c[0]))
+		}
+		if from(c[1]) != nil {
+			t.Errorf("%s has a place beside %d of %s", c[1], ofOne, c[0])
+		}
+		if leave := from(c[2]); leave == nil {
+			t.Errorf("%s has no place", c[2])
+		} else {
+			leave()
+		}
+		for _, leave := range all {
+			leave()
+		}
+		if len(d.guests.by) > 0 || len(d.places) > 0 {
+			t.Errorf("places are left: %v, %d", d.guests.by, len(d.places))
+		}
+	}
+	if got := addressOf("@"); got != "" {
+		t.Errorf("a unix socket has the address %q", got)
 	}
 }
 

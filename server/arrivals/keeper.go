@@ -7,6 +7,7 @@ import (
 
 	"muster/ingress"
 	"muster/jobs/queue/inbox"
+	"muster/jobs/queue/versions"
 	"muster/server/dispatch"
 )
 
@@ -17,8 +18,10 @@ type Needs struct {
 	Sources func() (*ingress.Sources, error)
 	// Secrets reads the secrets of a source.
 	Secrets func(s ingress.Source) ([]ingress.Secret, error)
-	Inbox   *inbox.Inbox   // nil: this server takes no events
-	Fire    dispatch.Firer // nil: nothing is configured about any event
+	Inbox   *inbox.Inbox // nil: this server takes no events
+	// Versions has the inventories of which muster's own events tell; nil: it tells none.
+	Versions *versions.Inventory
+	Fire     dispatch.Firer // nil: nothing is configured about any event
 }
 
 // Keeper keeps the sources in force. A file with a mistake is refused whole: the earlier sources

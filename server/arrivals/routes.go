@@ -29,8 +29,10 @@ type Routes struct {
 	Keeper *Keeper
 	// Customer returns the names of the hosts of a customer.
 	Customer func(name string) []string
-	Log      hclog.Logger
-	Now      func() time.Time
+	// Foresee says what triggers would do about an event; nil: there are none.
+	Foresee func(ctx context.Context, e events.Event, only string) ([]api.TriggerDecision, error)
+	Log     hclog.Logger
+	Now     func() time.Time
 }
 
 type (
@@ -58,6 +60,7 @@ type (
 	eventOutput   struct{ Body api.Event }
 	takenOutput   struct{ Body api.EventTaken }
 	sourcesOutput struct{ Body api.EventSources }
+	foreseeOutput struct{ Body api.EventForeseen }
 )
 
 // Routes registers the routes of the resource.
@@ -68,6 +71,8 @@ func (s Routes) Routes(api huma.API) {
 	send := web.Post("/v1/inbox", "Send an event by hand")
 	send.MaxBodyBytes = 2 * ingress.BodyMax
 	huma.Register(api, send, s.send)
+	huma.Register(api, web.Get("/v1/inbox/{event}/replay", "Say what a replay of an event would do"),
+		s.foresee)
 	huma.Register(api, web.Post("/v1/inbox/{event}/replay", "Send the body of an event again, as a "+
 		"new event"), s.replay)
 }
@@ -171,7 +176,8 @@ func (s Routes) sources(ctx context.Context, _ *web.Nothing) (*sourcesOutput, er
 		counts[t.Source] = t
 	}
 	out := &sourcesOutput{api.EventSources{Sources: []api.EventSource{}}}
-	for _, one := range append(s.Keeper.Sources().All(), ingress.Sent()) {
+	for _, one := range append(s.Keeper.Sources().All(), ingress.Sent(),
+		ingress.Own()) {
 		t := counts[one.Name]
 		out.Body.Sources = append(out.Body.Sources, api.EventSource{Source: one.Name,
 			Preset: one.Preset, Customer: one.Customer, Class: string(one.Class),
@@ -270,6 +276,30 @@ func (s Routes) replay(ctx context.Context, in *replayInput) (*takenOutput, erro
 		return nil, huma.Error409Conflict("no server has vouched for this event: " + k.Doubt)
 	}
 	return s.take(ctx, inbox.Arrival{Event: k.Event, Class: k.Class, By: g.Name, Again: k.ID})
+}
+
+// foresee answers GET /v1/inbox/{event}/replay.
+func (s Routes) foresee(ctx context.Context, in *eventInput) (*foreseeOutput, error) {
+	k, err := s.find(ctx, in.Event)
+	if err != nil {
+		return nil, err
+	}
+	out := api.EventForeseen{Event: k.ID, Refused: []string{}, Decisions: []api.TriggerDecision{},
+		Firings: shown(k).Work.Firings}
+	if k.Doubt != "" {
+		out.Refused = append(out.Refused, "no server has vouched for this event: "+k.Doubt)
+	}
+	if err := s.may(ctx, access.Order, k.Customer); err != nil {
+		out.Refused = append(out.Refused, wording.ErrorLine(web.Problem(err)))
+	}
+	if k.Doubt == "" && s.Foresee != nil {
+		e := k.Event
+		e.ID, e.At = "replay", s.Now() // no firing is remembered of it
+		if out.Decisions, err = s.Foresee(ctx, e, ""); err != nil {
+			return nil, web.Problem(err)
+		}
+	}
+	return &foreseeOutput{out}, nil
 }
 
 // take stores an event of a person, under an id of its own. The bounds are those of events by hand.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"muster/events"
+	"muster/ingress"
 	"muster/jobs/queue"
 	"muster/jobs/queue/inbox"
 )
@@ -24,7 +26,7 @@ type Firer interface {
 // Inbox keeps the events.
 type Inbox interface {
 	Turns(ctx context.Context) ([]string, error)
-	Next(ctx context.Context, customer string) (w inbox.Work, ok bool, err error)
+	Next(ctx context.Context, customer string, without ...string) (w inbox.Work, ok bool, err error)
 	End(ctx context.Context, term int64, id string, to inbox.State, o events.Outcome) (bool, error)
 	Tried(ctx context.Context, term int64, id, why string) (int, error)
 	Turned(ctx context.Context, term int64, customer string) error
@@ -82,7 +84,8 @@ type Dispatcher struct {
 	term Term
 
 	busy    map[string]bool      // customers who have a turn
-	rest    map[string]time.Time // customers whose event failed, until the next try
+	rest    map[string]time.Time // customers without a turn until a time
+	held    map[string]held      // by customer
 	ended   chan turn
 	served  bool // a customer has had a turn since the house had one
 	trimmed time.Time
@@ -92,12 +95,38 @@ type Dispatcher struct {
 type turn struct {
 	customer string
 	pause    time.Duration // before the next; 0: none
+	held     held          // as it has left them
+}
+
+// held are the sources of a customer whose event failed, until the next try: those behind it in its
+// source may need what it would have done, and wait. Those of other sources go on.
+type held map[string]time.Time
+
+// sources returns the sources that are held now.
+func (h held) sources(now time.Time) (list []string) {
+	for source, until := range h {
+		if now.Before(until) {
+			list = append(list, source)
+		}
+	}
+	return list
+}
+
+// pause returns the time before a turn makes sense that finds only events of held sources.
+func (h held) pause(now time.Time) time.Duration {
+	wait := pauseMin
+	for _, until := range h {
+		if left := until.Sub(now); left > 0 {
+			wait = min(wait, left)
+		}
+	}
+	return wait
 }
 
 // New returns the dispatcher of a term.
 func New(n Needs, t Term) *Dispatcher {
 	return &Dispatcher{Needs: n, term: t, busy: map[string]bool{}, rest: map[string]time.Time{},
-		ended: make(chan turn), served: true}
+		held: map[string]held{}, ended: make(chan turn), served: true}
 }
 
 // Run works on events until ctx is done, and waits for the turns under way.
@@ -159,35 +188,58 @@ func (d *Dispatcher) begin(ctx context.Context) error {
 
 func (d *Dispatcher) start(ctx context.Context, customer string) {
 	d.busy[customer], d.served = true, customer != house
-	go func() { d.ended <- turn{customer, d.turn(ctx, customer)} }()
+	kept := maps.Clone(d.held[customer]) // the turn works while others begin
+	if kept == nil {
+		kept = held{}
+	}
+	go func() {
+		pause := d.turn(ctx, customer, kept)
+		d.ended <- turn{customer, pause, kept}
+	}()
 }
 
 func (d *Dispatcher) end(t turn) {
 	delete(d.busy, t.customer)
 	delete(d.rest, t.customer)
+	delete(d.held, t.customer)
+	if len(t.held.sources(d.Now())) > 0 {
+		d.held[t.customer] = t.held
+	}
 	if t.pause > 0 {
 		d.rest[t.customer] = d.Now().Add(t.pause)
 	}
 }
 
-// turn works on events of a customer, in their order, until its bounds or an event that fails. It
-// returns the time before the next turn of the customer.
-func (d *Dispatcher) turn(ctx context.Context, customer string) time.Duration {
+// turn works on events of a customer, in their order, until its bounds. An event that fails holds
+// its source, or the customer if it changes how we work. It returns the time before the next turn
+// of the customer.
+func (d *Dispatcher) turn(ctx context.Context, customer string, held held) time.Duration {
 	until := d.Now().Add(turnTime)
 	var pause time.Duration
 	for n := 0; n < TurnEvents && pause == 0 && d.Now().Before(until); n++ {
 		if ctx.Err() != nil || !d.term.Trusted() {
 			return 0
 		}
-		w, ok, err := d.Inbox.Next(ctx, customer)
+		w, ok, err := d.Inbox.Next(ctx, customer, held.sources(d.Now())...)
+		var wait time.Duration
 		if err == nil && ok {
-			pause, err = d.work(ctx, w)
+			wait, err = d.work(ctx, w)
 		}
 		if err != nil {
 			return d.away(ctx, err)
 		}
 		if !ok {
-			break // Turned takes a customer without events out of the turns
+			// Turned takes a customer without events out of the turns.
+			if len(held.sources(d.Now())) > 0 {
+				pause = held.pause(d.Now())
+			}
+			break
+		}
+		switch {
+		case wait > 0 && w.Class == ingress.Management:
+			pause = wait
+		case wait > 0:
+			held[w.Source] = d.Now().Add(wait)
 		}
 	}
 	if err := d.Inbox.Turned(ctx, d.term.Number(), customer); err != nil {
@@ -204,8 +256,7 @@ func (d *Dispatcher) away(ctx context.Context, err error) time.Duration {
 	return pauseMin
 }
 
-// work brings an event to its end, or returns the time before the next try. An event that fails
-// holds up those behind it, which may need what it would have done.
+// work brings an event to its end, or returns the time before the next try.
 func (d *Dispatcher) work(ctx context.Context, w inbox.Work) (time.Duration, error) {
 	if w.Doubt != nil {
 		return 0, d.aside(ctx, w, inbox.Doubted, w.Doubt.Error())

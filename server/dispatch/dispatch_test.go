@@ -256,6 +256,99 @@ func TestAnEventThatFailsIsTriedAgainInItsPlace(t *testing.T) {
 	}
 }
 
+// An event that fails holds the events of its source, and not those of others; one that changes how
+// we work holds all of its customer.
+func TestAnEventThatFailsHoldsItsSource(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lead(t)
+	from := func(id, source, customer string, class ingress.Class) {
+		t.Helper()
+		_, err := w.Take(t.Context(), inbox.Arrival{Event: events.Event{ID: id, Source: source,
+			Customer: customer, At: time.Now(), Body: []byte("{}")}, Class: class, Bounds: wide})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	from("a1", "bad", "acme", ingress.Trigger)
+	from("a2", "bad", "acme", ingress.Trigger)
+	from("a3", "good", "acme", ingress.Trigger)
+	from("b1", "bad", "bolt", ingress.Management)
+	from("b2", "good", "bolt", ingress.Trigger)
+	var mu sync.Mutex
+	var order []string
+	broken := true
+	stop := w.run(t, dispatch.Needs{Fire: firer(func(_ context.Context, e events.Event) (
+		events.Outcome, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if broken && e.Source == "bad" {
+			return events.Outcome{}, errors.New("not now")
+		}
+		order = append(order, e.ID)
+		return events.Outcome{}, nil
+	})})
+	tries := func(id string) int {
+		k, err := w.Event(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k.Tries
+	}
+	await(t, "tries", func() bool { return tries("a1") > 1 && tries("b1") > 1 })
+	mu.Lock()
+	if want := []string{"a3"}; !slices.Equal(order, want) {
+		t.Errorf("while they fail: %q, want %q", order, want)
+	}
+	broken = false
+	mu.Unlock()
+	await(t, "all events", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(order) == 5
+	})
+	stop()
+	if slices.Index(order, "a1") > slices.Index(order, "a2") ||
+		slices.Index(order, "b1") > slices.Index(order, "b2") || tries("a2") > 0 {
+		t.Errorf("order %q, tries of a2: %d", order, tries("a2"))
+	}
+}
+
+// An event of another customer that comes while a flood is worked on is served within a turn.
+func TestAnEventThatComesInAFloodHasItsTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.lead(t)
+	for i := range 400 {
+		w.take(t, fmt.Sprint("f", i), "acme", ingress.Trigger)
+	}
+	var mu sync.Mutex
+	before, after := 0, -1
+	in := make(chan struct{})
+	stop := w.run(t, dispatch.Needs{Fire: firer(func(_ context.Context, e events.Event) (
+		events.Outcome, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Customer == "bolt" {
+			after = before
+		} else if before++; before == 100 {
+			w.take(t, "one", "bolt", ingress.Trigger)
+			close(in)
+		}
+		return events.Outcome{}, nil
+	})})
+	<-in
+	await(t, "the one event", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return after >= 0
+	})
+	stop()
+	if n := after - 100; n > 2*dispatch.TurnEvents {
+		t.Errorf("%d events of the flood were worked on before the other one", n)
+	}
+}
+
 // An event that fails for too long is set aside and told, and those behind it go on.
 func TestAnEventThatAlwaysFailsIsSetAside(t *testing.T) {
 	t.Parallel()

@@ -136,7 +136,7 @@ func (f *Firer) descent(ctx context.Context, e events.Event) (stems []string, do
 // taskOf returns the task that one of muster's own events names; empty: none.
 func taskOf(e events.Event) jobs.TaskID {
 	var body struct{ Task jobs.TaskID }
-	if e.Source != triggers.Own || json.Unmarshal(e.Body, &body) != nil {
+	if e.Source != events.Own || json.Unmarshal(e.Body, &body) != nil {
 		return ""
 	}
 	return body.Task

@@ -192,7 +192,7 @@ func (f *Firer) carryOut(ctx context.Context, t triggers.Trigger, d triggers.Dec
 		if r.Task == "" {
 			return past.Drop(r.Event), []firings.Record{r}
 		}
-		return past.Fire(t, r.Event, f.Now()), []firings.Record{r}
+		return past.Fire(t, r.Event, r.Customer, f.Now()), []firings.Record{r}
 	})
 	if err == nil {
 		f.Log.Info("trigger", "trigger", t.Name, "event", r.Event, "result", r.Result, "task", r.Task,

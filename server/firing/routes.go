@@ -106,33 +106,42 @@ func (s Routes) test(ctx context.Context, in *testInput) (*testOutput, error) {
 		return nil, web.Refusal([]error{web.Mistake("body.trigger", "there is no trigger %s",
 			wording.Quote(b.Trigger))})
 	}
-	past, _, err := s.Book.Memories(ctx)
+	list, err := s.Foresee(ctx, events.Event{ID: "test", Source: b.Source, Kind: b.Kind,
+		Customer: b.Customer, At: s.Now(), Body: b.Body}, b.Trigger)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
-	e := events.Event{ID: "test", Source: b.Source, Kind: b.Kind, Customer: b.Customer, At: s.Now(),
-		Body: b.Body}
-	m := triggers.Memory{Now: s.Now(), Past: past}
-	if m.Stems, m.Doubt, err = s.descent(ctx, e); err != nil {
-		return nil, web.Problem(err)
+	return &testOutput{api.TriggerTested{Decisions: list}}, nil
+}
+
+// Foresee says what triggers would do about an event, or one of them, and changes nothing.
+func (f *Firer) Foresee(ctx context.Context, e events.Event, only string) (
+	[]api.TriggerDecision, error) {
+	past, _, err := f.Book.Memories(ctx)
+	if err != nil {
+		return nil, err
 	}
-	out := &testOutput{api.TriggerTested{Decisions: []api.TriggerDecision{}}}
+	set, m := f.Keeper.Set(), triggers.Memory{Now: f.Now(), Past: past}
+	if m.Stems, m.Doubt, err = f.descent(ctx, e); err != nil {
+		return nil, err
+	}
+	out := []api.TriggerDecision{}
 	for _, d := range set.Decide(e, m) {
-		if b.Trigger != "" && d.Trigger != b.Trigger {
+		if only != "" && d.Trigger != only {
 			continue
 		}
 		t, _ := set.Find(d.Trigger)
-		one, err := s.foresee(ctx, t, d)
+		one, err := f.foresee(ctx, t, d)
 		if err != nil {
-			return nil, web.Problem(err)
+			return nil, err
 		}
-		out.Body.Decisions = append(out.Body.Decisions, one)
+		out = append(out, one)
 	}
 	return out, nil
 }
 
 // foresee adds to a decision what the task would be, or why there could be none.
-func (s Routes) foresee(ctx context.Context, t triggers.Trigger, d triggers.Decision) (
+func (f *Firer) foresee(ctx context.Context, t triggers.Trigger, d triggers.Decision) (
 	api.TriggerDecision, error) {
 	one := api.TriggerDecision{Trigger: d.Trigger, Result: string(d.Result),
 		Why: append([]string{}, d.Why...), Due: jobs.Time{Time: d.Due}}
@@ -140,7 +149,7 @@ func (s Routes) foresee(ctx context.Context, t triggers.Trigger, d triggers.Deci
 		return one, nil
 	}
 	one.Runbook, one.Args = t.Work.Runbook, d.Bound.Args
-	sub, err := s.ask(ctx, t, d.Bound, "", true)
+	sub, err := f.ask(ctx, t, d.Bound, "", true)
 	if err == nil {
 		one.Hosts, one.Total = sub.Hosts, sub.Total
 		return one, nil

@@ -159,6 +159,7 @@ var needs = map[string]need{
 	"GET /v1/inbox":                 {access.See, anywhere},
 	"GET /v1/inbox/{event}":         {access.See, anywhere},
 	"POST /v1/inbox":                {access.Order, anywhere}, // all hosts of the customer
+	"GET /v1/inbox/{event}/replay":  {access.See, anywhere},
 	"POST /v1/inbox/{event}/replay": {access.Order, anywhere}, // likewise
 	"GET /v1/ingress":               {access.See, house},
 

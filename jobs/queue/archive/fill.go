@@ -109,10 +109,10 @@ func (f *Filler) Add(ctx context.Context, r Record) error {
 }
 
 // workOfEvents reports whether a key of the hub makes a server work on an event: one that waits, or
-// that a trigger has collected, or a task that waits in a lane. Nobody knows which of these were
-// done since the backup, so none begins by itself.
+// that a trigger has collected, something that was not told yet, or a task that waits in a lane.
+// Nobody knows which of these were done since the backup, so none begins by itself.
 func workOfEvents(kind string) bool {
-	return kind == "turns" || kind == "triggers" || kind == "lanes" ||
+	return kind == "fed" || kind == "turns" || kind == "triggers" || kind == "lanes" ||
 		strings.HasPrefix(kind, "inbox:") || strings.HasPrefix(kind, "lane:")
 }
 

@@ -177,7 +177,7 @@ func (b *Book) write(ctx context.Context, tx *redis.Tx, trigger string, to trigg
 		}
 	}
 	_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		if len(to.Fired) == 0 && len(to.Held) == 0 {
+		if len(to.Fired) == 0 && len(to.Of) == 0 && len(to.Held) == 0 {
 			p.HDel(ctx, keys.Hub("triggers", ""), trigger)
 		} else {
 			p.HSet(ctx, keys.Hub("triggers", ""), trigger, memory)

@@ -95,13 +95,7 @@ func (f *Flood) Error() string {
 // is a *Flood, wraps queue.ErrFewer if fewer replicas than asked for have confirmed it, or Redis
 // cannot be used. After every error the sender may send the same again.
 func (q *Inbox) Take(ctx context.Context, a Arrival) (Taken, error) {
-	sum := sha256.Sum256(a.Body)
-	text, err := json.Marshal(record{ID: a.ID, Source: a.Source, Kind: a.Kind, Customer: a.Customer,
-		Class: a.Class, At: a.At.UTC(), Sum: hex.EncodeToString(sum[:]), By: a.By, Again: a.Again})
-	if err != nil {
-		return Taken{}, err
-	}
-	kept, err := q.by.Vouch(a.ID, string(text))
+	kept, err := q.vouched(a)
 	if err != nil {
 		return Taken{}, err
 	}
@@ -111,15 +105,35 @@ func (q *Inbox) Take(ctx context.Context, a Arrival) (Taken, error) {
 	if err != nil && !errors.Is(err, queue.ErrFewer) {
 		return Taken{}, err
 	}
-	status, n := answer.Text(), int64(answer.Micros())
-	switch {
-	case answer.Err != nil:
-		return Taken{}, fmt.Errorf("event: %w", answer.Err)
-	case status == "flood" || status == "full":
-		return Taken{}, &Flood{time.Duration(n) * time.Millisecond, status == "full",
-			answer.Text() == "1"}
+	status, n, bad := reply(answer)
+	if bad != nil {
+		return Taken{}, bad
 	}
 	return Taken{n, status == "again"}, err
+}
+
+// reply reads the answer to events that were to be taken. The error is a *Flood, or the answer
+// cannot be read.
+func reply(r codec.Reader) (status string, n int64, err error) {
+	status, n = r.Text(), int64(r.Micros())
+	switch {
+	case r.Err != nil:
+		return "", 0, fmt.Errorf("event: %w", r.Err)
+	case status == "flood" || status == "full":
+		return "", 0, &Flood{time.Duration(n) * time.Millisecond, status == "full", r.Text() == "1"}
+	}
+	return status, n, nil
+}
+
+// vouched returns the record of an arrival, signed.
+func (q *Inbox) vouched(a Arrival) (string, error) {
+	sum := sha256.Sum256(a.Body)
+	text, err := json.Marshal(record{ID: a.ID, Source: a.Source, Kind: a.Kind, Customer: a.Customer,
+		Class: a.Class, At: a.At.UTC(), Sum: hex.EncodeToString(sum[:]), By: a.By, Again: a.Again})
+	if err != nil {
+		return "", err
+	}
+	return q.by.Vouch(a.ID, string(text))
 }
 
 // lasting calls the script once, and waits for as many replicas as the configuration asks for. All
@@ -169,14 +183,21 @@ func (q *Inbox) lasting(ctx context.Context, args ...any) (codec.Reader, error) 
 // Work is an event that waits to be worked on.
 type Work struct {
 	events.Event
+	Class ingress.Class
 	Tries int   // that failed before
 	Doubt error // why no server has vouched for it: nothing may be done about it
 }
 
 // Next returns the first event of a customer that waits: of the classes in their order, and in each
-// by number. ok is false if none waits.
-func (q *Inbox) Next(ctx context.Context, customer string) (w Work, ok bool, err error) {
-	r, err := q.c.HubScript(ctx, script, "next", customer)
+// by number. It passes over events of some sources, among the first 200 of each class. ok is false
+// if no other waits.
+func (q *Inbox) Next(ctx context.Context, customer string, without ...string) (w Work, ok bool,
+	err error) {
+	args := []any{"next", customer}
+	for _, source := range without {
+		args = append(args, source)
+	}
+	r, err := q.c.HubScript(ctx, script, args...)
 	if err != nil || len(r.Left) == 0 {
 		return Work{}, false, err
 	}
@@ -189,7 +210,7 @@ func (q *Inbox) Next(ctx context.Context, customer string) (w Work, ok bool, err
 	if errors.Is(doubt, queue.ErrKeyAway) {
 		return Work{}, false, doubt
 	}
-	return Work{Event: rec.event(seq, body), Tries: tries, Doubt: doubt}, true, nil
+	return Work{rec.event(seq, body), rec.Class, tries, doubt}, true, nil
 }
 
 // open reads a record, and says why no server has vouched for it.

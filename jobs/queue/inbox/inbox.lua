@@ -2,21 +2,27 @@
 --
 -- KEYS 1 zone of the hub: it gives the prefix of the keys. This script has no prelude in
 --      front of it: the hub has no epoch.
--- ARGV 1 take | next | done | tried | turn | trim, then
+-- ARGV 1 take | next | done | tried | turn | trim | feed, then
 --      take: id, source, customer, class, record, body, time for which a repetition is
 --        recognized (ms), bounds of the source: events a minute, events that wait, bytes that wait
---      next: customer
+--      next: customer, then sources whose events are passed over
 --      done: term, id, state, outcome, events and bytes of a source that are kept
 --      tried: term, id, error
 --      turn: term, customer
 --      trim: source, time before which past events are dropped (µs)
+--      feed: term of the duty inner, steps before this one, the bounds of take, number of places,
+--        for each its name and the new text (empty: it goes), then for each event
+--        id, source, customer, class, record, body
 -- Returns take: {ok | again, sequence}, {flood | full, ms to wait, 1 = tell somebody}
 --      next: {id, record, body, sequence, tries} or {}
 --      done, tried, turn: {ok | deposed | gone, tries}
 --      trim: {number of dropped events}
+--      feed: {ok, number of events that were new}, {deposed | moved, 0}, or as take a flood
 -- Keeps: an id is taken once while it is stored or remembered. An event waits in one queue
 --      until done, and nobody but the leader of the duty ends or delays one. The customers with
 --      waiting events are those in turns. waiting and bytes count what waits, past what has ended.
+--      feed takes events of muster itself and moves the places up to which they were told, in one
+--      step: what happened is told once.
 
 local call = redis.call
 local P = string.sub(KEYS[1], 1, -5)
@@ -50,47 +56,105 @@ local function drop(source, id)
   call('HINCRBY', inbox, 'past:' .. source, -size)
 end
 
-if verb == 'take' then
-  local id, source, customer, class = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-  local body, seen = ARGV[7], P .. 'seen:' .. id
-  local known = call('HGET', kEvent(id), 'seq') or call('GET', seen)
-  if known then
-    call('HINCRBY', inbox, 'again:' .. source, 1)
-    return {'again', known}
-  end
-  local now = micros()
+-- known returns the number of an event that was taken already.
+local function known(id)
+  return call('HGET', kEvent(id), 'seq') or call('GET', P .. 'seen:' .. id)
+end
+
+-- flood returns the answer to so many more events of a source, with so many bytes, if they exceed
+-- its bounds: events a minute, events that wait, bytes that wait. quiet: they come again.
+local function flood(source, more, size, bounds, now, quiet)
   local minute = math.floor(now / 60000000)
   local last, n = string.match(call('HGET', inbox, 'rate:' .. source) or '', '^(%d+) (%d+)$')
   n = tonumber(last) == minute and tonumber(n) or 0
-  local many = n >= tonumber(ARGV[9])
-  if many or number('waiting:' .. source) >= tonumber(ARGV[10]) or
-      number('bytes:' .. source) + #body > tonumber(ARGV[11]) then
-    call('HINCRBY', inbox, 'flood:' .. source, 1)
+  local many = n + more > tonumber(bounds[1])
+  if many or number('waiting:' .. source) + more > tonumber(bounds[2]) or
+      number('bytes:' .. source) + size > tonumber(bounds[3]) then
+    if not quiet then call('HINCRBY', inbox, 'flood:' .. source, 1) end
     local told = number('told:' .. source)
     local tell = now - told > 3600000000 and 1 or 0
     if tell == 1 then call('HSET', inbox, 'told:' .. source, text(now)) end
     if many then return {'flood', text((minute + 1) * 60000 - math.floor(now / 1000)), tell} end
     return {'full', '60000', tell}
   end
+  call('HSET', inbox, 'rate:' .. source, text(minute) .. ' ' .. (n + more))
+end
+
+-- keep stores an event: id, source, customer, class, record and body of it from a place in ARGV on.
+local function keep(at, remember, now)
+  local id, source, customer, class = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  local body = ARGV[at + 5]
   local seq = call('HINCRBY', inbox, 'seq', 1)
-  call('HSET', inbox, 'rate:' .. source, text(minute) .. ' ' .. (n + 1))
   call('HINCRBY', inbox, 'taken:' .. source, 1)
   call('HINCRBY', inbox, 'waiting:' .. source, 1)
   call('HINCRBY', inbox, 'bytes:' .. source, #body)
-  call('HSET', kEvent(id), 'record', ARGV[6], 'body', body, 'size', #body, 'seq', seq,
+  call('HSET', kEvent(id), 'record', ARGV[at + 4], 'body', body, 'size', #body, 'seq', seq,
     'state', 'waiting', 'source', source, 'customer', customer, 'class', class)
   call('ZADD', kQueue(class, customer), seq, id)
   call('ZADD', arrivals, seq, id)
   if not call('ZSCORE', turns, customer) then call('ZADD', turns, text(now), customer) end
-  call('SET', seen, seq, 'PX', ARGV[8])
-  return {'ok', text(seq)}
+  call('SET', P .. 'seen:' .. id, seq, 'PX', remember)
+  return seq
+end
+
+if verb == 'take' then
+  local again = known(ARGV[2])
+  if again then
+    call('HINCRBY', inbox, 'again:' .. ARGV[3], 1)
+    return {'again', again}
+  end
+  local now = micros()
+  local no = flood(ARGV[3], 1, #ARGV[7], {ARGV[9], ARGV[10], ARGV[11]}, now)
+  return no or {'ok', text(keep(2, ARGV[8], now))}
+end
+
+if verb == 'feed' then
+  local fed = P .. 'fed'
+  local inner = string.match(call('GET', P .. 'leader:inner') or '', '^(%d+) ')
+  if inner ~= ARGV[2] then return {'deposed', '0'} end
+  if (call('HGET', fed, 'steps') or '0') ~= ARGV[3] then return {'moved', '0'} end
+  local first = 9 + 2 * tonumber(ARGV[8])
+  local fresh, size, now = {}, 0, micros()
+  for at = first, #ARGV, 6 do
+    if not known(ARGV[at]) then
+      fresh[#fresh + 1], size = at, size + #ARGV[at + 5]
+    end
+  end
+  if #fresh > 0 then
+    local no = flood(ARGV[first + 1], #fresh, size, {ARGV[5], ARGV[6], ARGV[7]}, now,
+      true)
+    if no then return no end
+  end
+  call('HINCRBY', fed, 'steps', 1)
+  for at = 9, first - 1, 2 do
+    if ARGV[at + 1] == '' then
+      call('HDEL', fed, ARGV[at])
+    else
+      call('HSET', fed, ARGV[at], ARGV[at + 1])
+    end
+  end
+  for _, at in ipairs(fresh) do keep(at, ARGV[4], now) end
+  return {'ok', text(#fresh)}
+end
+
+-- other returns the first event of a customer that is not of one of the sources from a place in ARGV
+-- on, among the first of each class.
+local function other(customer, from)
+  local without = {}
+  for i = from, #ARGV do without[ARGV[i]] = true end
+  for _, class in ipairs(classes) do
+    for _, id in ipairs(call('ZRANGE', kQueue(class, customer), 0, 199)) do
+      if not without[call('HGET', kEvent(id), 'source')] then return id end
+    end
+  end
 end
 
 if verb == 'next' then
-  local id = first(ARGV[2])
+  local find = #ARGV > 2 and other or first
+  local id = find(ARGV[2], 3)
   while id and call('EXISTS', kEvent(id)) == 0 do -- somebody else has deleted it
     for _, class in ipairs(classes) do call('ZREM', kQueue(class, ARGV[2]), id) end
-    id = first(ARGV[2])
+    id = find(ARGV[2], 3)
   end
   if not id then return {} end
   local e = call('HMGET', kEvent(id), 'record', 'body', 'seq', 'tries')

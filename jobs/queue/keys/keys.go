@@ -188,6 +188,9 @@ var HubKeys = []Key{
 	{"past:<source>", "zset", "inbox", "events of a source that have ended, by the µs of their end"},
 	{"seen:<id>", "string", "inbox",
 		"number of an event, so that its delivery is recognized when it is repeated; PX of its source"},
+	{"fed", "hash", "inbox",
+		"how far muster's own events are told: steps (number), stream:<zone> (entry and number of " +
+			"entries), hosts (versions of the inventory), facts, fact:<host> (JSON)"},
 }
 
 // Zone makes a key of a zone: kind is the name in ZoneKeys before "<".
