@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"muster/jobs/queue"
+	"muster/jobs/queue/hooks"
 	"muster/jobs/queue/work"
 )
 
@@ -149,7 +149,7 @@ func main() {
 }
 
 func run(args []string) error {
-	queue.Quiet()
+	hooks.Quiet()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if len(args) > 0 && args[0] == fleetRole {

@@ -4,12 +4,12 @@ import (
 	"os"
 	"testing"
 
-	"muster/jobs/queue"
+	"muster/jobs/queue/hooks"
 	"muster/testkit/sqltest"
 )
 
 func TestMain(m *testing.M) {
-	queue.Quiet()
+	hooks.Quiet()
 	code := m.Run()
 	sqltest.Done()
 	os.Exit(code)

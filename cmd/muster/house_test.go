@@ -23,7 +23,7 @@ import (
 	"muster/internal/fakefleet"
 	"muster/internal/serverkey"
 	"muster/jobs"
-	"muster/jobs/queue"
+	"muster/jobs/queue/hooks"
 	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 )
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		cli.Version = strings.TrimSpace(firstVersion)
 		os.Exit(run())
 	}
-	queue.Quiet()
+	hooks.Quiet()
 	if !raceDetector() {
 		twiceAsManyAtATime()
 	}

@@ -19,7 +19,7 @@ import (
 	"muster/cli/man"
 	"muster/internal/demo"
 	"muster/internal/proc"
-	"muster/jobs/queue"
+	"muster/jobs/queue/hooks"
 	"muster/windows"
 )
 
@@ -30,7 +30,7 @@ func run() int {
 		cli.Complain(os.Stderr, err)
 		return cli.ExitNotAll
 	}
-	queue.Quiet()
+	hooks.Quiet()
 	root := newRoot
 	if slices.Equal(os.Args[1:], childArgs) {
 		root = newWorker // an idle node starts one for a job: it does not make a hundred commands first

@@ -16,7 +16,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"muster/jobs/queue"
+	"muster/jobs/queue/hooks"
 )
 
 var (
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == relayMark {
 		os.Exit(relayInside(os.Args[2], os.Args[3]))
 	}
-	queue.Quiet()
+	hooks.Quiet()
 	os.Exit(m.Run())
 }
 

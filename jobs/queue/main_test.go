@@ -9,12 +9,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"muster/jobs/queue"
+	"muster/jobs/queue/hooks"
 	"muster/testkit/redistest"
 )
 
 func TestMain(m *testing.M) {
-	queue.Quiet()
+	hooks.Quiet()
 	// Most tests wait for servers, and none needs a processor for itself.
 	flag.Parse()
 	if err := flag.Set("test.parallel", "6"); err != nil {

@@ -77,15 +77,6 @@ var (
 	luaTick string
 )
 
-// Quiet keeps go-redis from writing lines to standard error: the caller gets every such error
-// anyway. Call it in main, before anything else.
-func Quiet() { redis.SetLogger(silence{}) }
-
-type silence struct{}
-
-// Printf prints nothing.
-func (silence) Printf(context.Context, string, ...any) {}
-
 // Script is one script, with the names of the keys and the prelude in front of it. It is put
 // together when it is first used: a worker calls four of twenty, and to make all of them took a
 // third of the time in which a process starts.
