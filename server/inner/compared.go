@@ -20,7 +20,6 @@ const hostsPlace = "hosts"
 // diff holds the changes that are being told, so that they are found once.
 type diff struct {
 	place string // "from to"
-	step  int64  // of the feed when they were found
 	list  []inner.HostChange
 }
 
