@@ -74,8 +74,13 @@ func TestRealRecordIsReadWhenAllIsWritten(t *testing.T) {
 		_, err := first.Run(t.Context(), remote.Command{Shell: "echo did it", Bound: time.Minute, Record: &r})
 		ended <- err
 	}()
-	for files := []string(nil); len(files) == 0; <-time.After(5 * time.Millisecond) {
+	for files := []string(nil); len(files) == 0; {
 		files, _ = filepath.Glob(filepath.Join(h.dir, "*.end")) // the pattern is right
+		select {
+		case err := <-ended:
+			t.Fatalf("the first has ended before its end was recorded: %v", err)
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
 	result, err := h.run(again(step("j", 2)), "echo twice")
 	wantEnd(t, result, err, "exit 0, attached: did it\n")

@@ -95,7 +95,7 @@ func (s Routes) lane(ctx context.Context, key string) (api.LaneInfo, error) {
 			continue
 		}
 		l.Tasks = append(l.Tasks, api.LaneTask{Task: e.Task, Runbook: e.Runbook, By: e.By,
-			Mode: e.Words(), Since: jobs.TimeOf(e.Since), State: stateOf(e, next),
+			Mode: e.Words(), Since: jobs.TimeOf(e.Since), State: stateOf(e, infos[e.Task].State, next),
 			Why: lane.Why(list, next, e.Task, seen)})
 		if slices.Contains(next.Failed, e.Task) && l.Stuck == "" {
 			l.Stuck = fmt.Sprintf("task %s failed, and tasks of mode gate wait behind it", e.Task)
@@ -104,13 +104,15 @@ func (s Routes) lane(ctx context.Context, key string) (api.LaneInfo, error) {
 	return l, nil
 }
 
-func stateOf(e lane.Entry, next lane.Next) string {
+// stateOf returns the state of a task in its lane. A task that may begin waits until it is
+// committed.
+func stateOf(e lane.Entry, is jobs.TaskState, next lane.Next) string {
 	switch {
 	case slices.Contains(next.Failed, e.Task):
 		return stateFailed
 	case !e.Put && !e.Begun:
 		return stateSubmitting
-	case !e.Begun:
+	case !e.Begun, is == jobs.TaskSubmitting:
 		return stateWaiting
 	}
 	return stateRunning
