@@ -3,7 +3,6 @@ package arrivals
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -83,18 +82,6 @@ func foreseen(got api.EventForeseen) string {
 	if len(got.Decisions) == 0 {
 		b.WriteString("no trigger is in force: nothing would happen\n")
 	}
-	for _, d := range got.Decisions {
-		fmt.Fprintf(&b, "%s: %s\n", cli.Cell(d.Trigger), cli.Cell(d.Result))
-		for _, why := range d.Why {
-			fmt.Fprintf(&b, "  %s\n", cli.Cell(why))
-		}
-		if d.Total > 0 {
-			fmt.Fprintf(&b, "  runs %s on %s: %s\n", cli.Cell(d.Runbook), cli.Count(d.Total, "host"),
-				cli.Cell(d.Hosts))
-		}
-		for _, name := range slices.Sorted(maps.Keys(d.Args)) {
-			fmt.Fprintf(&b, "  %s=%s\n", cli.Cell(name), cli.Cell(d.Args[name]))
-		}
-	}
+	b.WriteString(cli.DecisionLines(got.Decisions))
 	return b.String()
 }

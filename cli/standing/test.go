@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -88,21 +85,7 @@ func write(s *cli.Session, got api.TriggerTested) error {
 	if len(got.Decisions) == 0 {
 		return s.Write("there are no triggers\n")
 	}
-	var b strings.Builder
-	for _, d := range got.Decisions {
-		fmt.Fprintf(&b, "%s: %s\n", cli.Cell(d.Trigger), cli.Cell(d.Result))
-		for _, why := range d.Why {
-			fmt.Fprintf(&b, "  %s\n", cli.Cell(why))
-		}
-		if d.Total > 0 {
-			fmt.Fprintf(&b, "  runs %s on %s: %s\n", cli.Cell(d.Runbook), cli.Count(d.Total, "host"),
-				cli.Cell(d.Hosts))
-		}
-		for _, name := range slices.Sorted(maps.Keys(d.Args)) {
-			fmt.Fprintf(&b, "  %s=%s\n", cli.Cell(name), cli.Cell(d.Args[name]))
-		}
-	}
-	return s.Write(b.String())
+	return s.Write(cli.DecisionLines(got.Decisions))
 }
 
 // found holds the findings of check for programs.
