@@ -136,7 +136,8 @@ func TestServerDoesNotStart(t *testing.T) {
 	}{
 		{"bad configuration", server.Config{Listen: ":7070"}, "beyond this machine"},
 		{"port taken", server.Config{Listen: taken.Addr().String()},
-			fmt.Sprintf("the port is in use by server.test (process %d): end that, or listen", os.Getpid())},
+			fmt.Sprintf("the port is in use by %s (process %d): end that, or listen",
+				filepath.Base(os.Args[0]), os.Getpid())},
 		{"socket taken", server.Config{Listen: "unix:" + dir + "/taken"}, "another server listens there: process "},
 		{"no socket", server.Config{Listen: "unix:" + file}, "there is something else of this name"},
 		{"no folder", server.Config{Listen: "unix:" + dir + "/no/such/s"}, "no such file or directory"},

@@ -180,9 +180,7 @@ func TestTheExampleOfEvents(t *testing.T) {
 // proposes puts a bundle into the folder, whose rollout waits for people and for a window.
 func (w *world) proposes(bundles string) {
 	w.t.Helper()
-	text := "windows:\n- {name: nights, customer: acme, zone: UTC, start: every day 02:00, length: 12h, " +
-		"approval: none}\n"
-	w.apply(text)
+	w.apply(shutNow())
 	err := os.WriteFile(filepath.Join(bundles, "box-2.0.raucb"), []byte("a bundle"), 0o600)
 	if err == nil {
 		err = os.Symlink("box-2.0.raucb", filepath.Join(bundles, "current.raucb"))

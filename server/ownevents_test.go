@@ -156,6 +156,13 @@ func (w *world) foresees(told map[string]inbox.Kept, task jobs.TaskID) {
 	}
 }
 
+// shutNow is a window of acme that is shut now, at whatever time of day, and for the next hours.
+func shutNow() string {
+	start := time.Now().UTC().Add(6 * time.Hour)
+	return fmt.Sprintf("windows:\n- {name: nights, customer: acme, zone: UTC, start: every day %02d:00, "+
+		"length: 12h, approval: none}\n", start.Hour())
+}
+
 // A job that waited for its window and has expired is told to its customer, also one that a worker
 // has put off; one that only waited for a worker is not.
 func TestAMissedWindowIsToldToTriggers(t *testing.T) {
@@ -183,8 +190,7 @@ func TestAMissedWindowIsToldToTriggers(t *testing.T) {
 		}
 	}
 	look()
-	w.apply("windows:\n- {name: nights, customer: acme, zone: UTC, start: every day 02:00, length: 12h, " +
-		"approval: none}\n")
+	w.apply(shutNow())
 	waits, busy := run("fw-a1"), run("fw-b1,fw-b2")
 	waits.Window, waits.Expect, waits.Expire, busy.Expire = true, "1m", "1m", "1m"
 	appointed := w.submit(waits)

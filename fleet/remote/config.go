@@ -22,6 +22,7 @@ type Config struct {
 	Channel   time.Duration // to open a session, to have a command accepted, to close the session
 	Idle      time.Duration // longest silence of a command that sets no own limit
 	Drain     time.Duration // how long to wait for output after the end of a command
+	Stop      time.Duration // to stop a command and learn its result
 	Keepalive time.Duration // interval between requests for a sign of life
 
 	JumpIdle time.Duration // how long an unused connection to a jump host stays open
@@ -56,6 +57,7 @@ func Default() Config {
 		Channel:   10 * time.Second,
 		Idle:      time.Hour, // most commands have a shorter bound
 		Drain:     time.Second,
+		Stop:      5 * time.Second,
 		Keepalive: 15 * time.Second,
 		JumpIdle:  30 * time.Second,
 		OutputMax: 64 << 10,
@@ -79,8 +81,8 @@ func (c Config) Validate() error {
 		value time.Duration
 	}{
 		{"tcp", c.TCP}, {"handshake", c.Handshake}, {"auth", c.Auth}, {"channel", c.Channel},
-		{"idle", c.Idle}, {"drain", c.Drain}, {"keepalive", c.Keepalive},
-		{"jump_idle", c.JumpIdle},
+		{"idle", c.Idle}, {"drain", c.Drain}, {"stop", c.Stop},
+		{"keepalive", c.Keepalive}, {"jump_idle", c.JumpIdle},
 	} {
 		if d.value <= 0 || d.value > deadlineMax {
 			errs = append(errs, fmt.Errorf("%s = %s: more than 0 and at most %s, no deadline can be "+

@@ -23,6 +23,7 @@ var phases = Config{
 	Channel:   8 * time.Second,
 	Idle:      time.Hour,
 	Drain:     500 * time.Millisecond,
+	Stop:      5 * time.Second,
 	Keepalive: 15 * time.Second,
 	JumpIdle:  time.Minute,
 	OutputMax: 4096,

@@ -27,7 +27,7 @@ func newRecordingHost(t testing.TB, o sshtest.Options) *recordingHost {
 	t.Helper()
 	sshd := sshtest.StartSSHD(t, o)
 	h := &recordingHost{t: t, host: sshd.Host, dir: filepath.Join(lastingDir(t), "records"),
-		config: remote.Default()}
+		config: patient()}
 	h.host.Fence = fleet.FenceRequired
 	h.config.RecordDir = h.dir
 	return h

@@ -19,7 +19,7 @@ func (s *session) haltRecorded(ctx context.Context, op string, cmd Command) (don
 		return true, s.unlessEnded(op, errors.New("the host did not say that it began"))
 	}
 	said, err := s.conn.askToStop(ctx, Command{
-		Shell: ":", Bound: stopTime, Record: cmd.Record, verb: verbStop})
+		Shell: ":", Bound: s.conn.cfg.Stop, Record: cmd.Record, verb: verbStop})
 	if err == nil && (said.word == "gone" || said.word == "ended") {
 		select { // its end is on the way
 		case <-s.notes.over:

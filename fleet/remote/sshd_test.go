@@ -366,7 +366,15 @@ done`,
 
 func connect(t *testing.T, host fleet.Host) *remote.Conn {
 	t.Helper()
-	return connectWith(t, remote.Default(), host)
+	return connectWith(t, patient(), host)
+}
+
+// patient is the configuration for hosts that may be slow to stop a command: a machine on
+// which all tests run at once needs longer than the five seconds of [remote.Default].
+func patient() remote.Config {
+	c := remote.Default()
+	c.Stop = time.Minute
+	return c
 }
 
 func connectWith(t testing.TB, config remote.Config, host fleet.Host) *remote.Conn {

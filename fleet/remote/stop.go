@@ -10,13 +10,8 @@ import (
 	"time"
 )
 
-const (
-	// stopTime bounds the whole attempt to stop a command and learn the result.
-	stopTime = 5 * time.Second
-
-	// markTime bounds the part of it in which the host must report its process id.
-	markTime = time.Second
-)
+// markTime bounds the part of Config.Stop in which the host must report its process id.
+const markTime = time.Second
 
 // stopScript ends the process group of a command and reports the result. Its arguments are
 // the two processes of a mark, and a file to remove or "".
@@ -86,13 +81,10 @@ if [ -n "$3" ]; then rm -f "$3"; fi
 echo gone
 `
 
-var (
-	errNotStarted = errors.New("stopped before it was started")
-	errStopTime   = fmt.Errorf("the host did not answer that within %s", stopTime)
-)
+var errNotStarted = errors.New("stopped before it was started")
 
 // An obedience makes sure that a command to be stopped delays nobody: if it was not sent yet,
-// the connection is closed at once, otherwise after stopTime.
+// the connection is closed at once, otherwise after Config.Stop.
 type obedience struct {
 	stop <-chan struct{}
 	runs bool // it may run already, and must be found first
@@ -121,14 +113,19 @@ func (o *obedience) watch(c *Conn) {
 		c.fail(errNotStarted)
 		return
 	}
-	limit := time.NewTimer(stopTime)
+	limit := time.NewTimer(c.cfg.Stop)
 	defer limit.Stop()
 
 	select {
 	case <-o.over:
 	case <-limit.C:
-		c.fail(errStopTime)
+		c.fail(c.stopTooLate())
 	}
+}
+
+// stopTooLate returns the error for a host that did not answer a stop in time.
+func (c *Conn) stopTooLate() error {
+	return fmt.Errorf("the host did not answer that within %s", c.cfg.Stop)
 }
 
 // tooLate reports whether the command must not be sent any more. If it returns false, watch no
@@ -163,7 +160,7 @@ func isClosed(c <-chan struct{}) bool {
 // halt stops the command on the host. It returns nil if the command ended by itself before;
 // then that end counts.
 func (s *session) halt(ctx context.Context, op string, cmd Command) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, stopTime, errStopTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.conn.cfg.Stop, s.conn.stopTooLate())
 	defer cancel()
 
 	if s.notes != nil {
@@ -180,7 +177,7 @@ func (s *session) halt(ctx context.Context, op string, cmd Command) error {
 	}
 	said, err := s.conn.askToStop(ctx, Command{
 		Shell: fmt.Sprintf("set -- %d %d %s\n%s", m.shell, m.parent, quote(cmd.litter), stopScript),
-		Bound: stopTime,
+		Bound: s.conn.cfg.Stop,
 	})
 	if said.word == "gone" || said.word == "ended" {
 		wait(s.ended, s.conn.cfg.Drain) // the end is on its way

@@ -128,7 +128,7 @@ func stopAfter(t *testing.T, p *peer, after, most time.Duration) (Result, error)
 	return result, err
 }
 
-// Whatever the host does not do, nobody waits longer than stopTime.
+// Whatever the host does not do, nobody waits longer than Config.Stop.
 func TestStopIsBounded(t *testing.T) {
 	t.Parallel()
 	never := func(*peerSession) {}
@@ -140,15 +140,15 @@ func TestStopIsBounded(t *testing.T) {
 		sent bool
 	}{
 		{"no session", peer{channel: func(ssh.NewChannel) bool { return false }}, 0, KindStopped, false},
-		{"no answer to the command", peer{exec: never}, stopTime, KindLost, true},
+		{"no answer to the command", peer{exec: never}, Default().Stop, KindLost, true},
 		{"no answer to the script", peer{exec: func(s *peerSession) {
 			if !strings.Contains(s.line, "muster-stop") {
 				marks(s)
 			}
-		}}, stopTime, KindLost, true},
+		}}, Default().Stop, KindLost, true},
 		{"no end of the script", peer{exec: func(s *peerSession) {
 			marks(s)
-		}}, stopTime, KindLost, true},
+		}}, Default().Stop, KindLost, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
