@@ -23,6 +23,8 @@ type Source struct {
 type Catalog struct {
 	runbooks []*Runbook        // by name
 	sources  map[string]string // by hash
+	places   map[string]string // by name: the file, or "built in"
+	Doubt    error             // why it is not known which others there are; nil: there are none
 }
 
 // reading is a file and its runbook, or nil if the file contains none.
@@ -35,14 +37,13 @@ type reading struct {
 // of all files at once, as Mistakes, including names that two runbooks
 // share.
 func NewCatalog(sources []Source) (*Catalog, error) {
-	c := Catalog{sources: builtinSources()}
-	var read []reading
 	owner := map[string]string{} // file that first used each name
+	c := Catalog{sources: builtinSources(), places: owner}
+	var read []reading
 	for _, r := range Builtins() {
 		c.runbooks = append(c.runbooks, r)
 		owner[r.Name] = "built in"
 	}
-
 	for _, s := range sources {
 		r, p := parse(s.File, s.Data)
 		read = append(read, reading{r, p})
@@ -78,8 +79,14 @@ func (c *Catalog) Lookup(name string) (*Runbook, error) {
 		}
 		known = append(known, r.Name)
 	}
+	if c.Doubt != nil {
+		return nil, fmt.Errorf("it is not known whether there is a runbook %s: %w", brief(name), c.Doubt)
+	}
 	return nil, fmt.Errorf("no runbook %s: %s", brief(name), Instead(name, known))
 }
+
+// Place returns the file that has a runbook, or the words "built in"; empty: there is none.
+func (c *Catalog) Place(name string) string { return c.places[name] }
 
 // All returns the runbooks by name. The caller owns the list.
 func (c *Catalog) All() []*Runbook { return slices.Clone(c.runbooks) }
@@ -144,6 +151,4 @@ func builtins() ([]*Runbook, error) {
 	return list, errors.Join(errs...)
 }
 
-func byName(a, b *Runbook) int {
-	return cmp.Compare(a.Name, b.Name)
-}
+func byName(a, b *Runbook) int { return cmp.Compare(a.Name, b.Name) }

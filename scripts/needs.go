@@ -15,9 +15,7 @@ type FactNeed struct {
 }
 
 // Limits returns the names of the limits that a task needs.
-func (f Frozen) Limits() []string {
-	return slices.DeleteFunc(slices.Clone(f.Needs), isFact)
-}
+func (f Frozen) Limits() []string { return slices.DeleteFunc(slices.Clone(f.Needs), isFact) }
 
 // Facts returns the facts that a task needs.
 func (f Frozen) Facts() []FactNeed {

@@ -100,9 +100,7 @@ func parseShell(text string) (*syntax.File, *fault) {
 	return nil, &fault{0, "not shell: " + err.Error()}
 }
 
-func inside(pos syntax.Pos, text string) int {
-	return min(int(pos.Offset()), len(text))
-}
+func inside(pos syntax.Pos, text string) int { return min(int(pos.Offset()), len(text)) }
 
 // misplaced finds placeholders inside quotes and similar constructs.
 func misplaced(file *syntax.File, text string, holes []part) []fault {

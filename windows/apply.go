@@ -61,7 +61,7 @@ func (a Agreed) items() []item {
 // Apply returns the timetable with the files applied to it. The error reports all mistakes in
 // them, with file and line.
 func (t Timetable) Apply(a Application) (Timetable, Applied, error) {
-	r := newReader(a.Attached)
+	r := newReader(a.Attached, t.Known)
 	r.all(a.Files)
 	r.weigh(Agreed{})
 	if err := errors.Join(r.errs...); err != nil {
@@ -90,7 +90,7 @@ func (t Timetable) Apply(a Application) (Timetable, Applied, error) {
 	slices.Sort(m.left)
 	slices.Sort(m.basis)
 	sum := sha256.Sum256([]byte(strings.Join(m.basis, "\n")))
-	t.Files, t.Attached = m.files, m.attached
+	t.Files, t.Attached, t.Known = m.files, m.attached, r.parts
 	return t, Applied{Left: m.left, Basis: hex.EncodeToString(sum[:8])}, nil
 }
 
@@ -109,7 +109,7 @@ type merger struct {
 
 // keep keeps the entries of a file in force that neither were replaced nor pruned.
 func (m *merger) keep(f File, attached []File) {
-	agreed, err := parseKept([]File{f}, attached)
+	agreed, known, err := m.reader.known.parseKept([]File{f}, attached)
 	if err != nil {
 		m.errs = append(m.errs, err)
 		return
@@ -147,6 +147,10 @@ func (m *merger) keep(f File, attached []File) {
 		}
 	}
 	m.files = append(m.files, f)
+	if p, plain := known[f]; plain {
+		m.reader.parts[f] = p
+		return
+	}
 	for _, name := range Attachments(f) {
 		for _, known := range []string{Attached(f.Name, name), name} {
 			i := slices.IndexFunc(attached, func(f File) bool { return f.Name == known })
@@ -216,7 +220,7 @@ func (f File) without(gone map[string]bool) (File, error) {
 
 // unchanged checks that the other entries of a file stay as people approved them.
 func unchanged(was Agreed, f File, attached []File, gone map[string]bool) error {
-	is, err := parseKept([]File{f}, attached)
+	is, _, err := Known(nil).parseKept([]File{f}, attached)
 	if err != nil {
 		return err
 	}

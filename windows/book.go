@@ -22,6 +22,7 @@ type Book struct {
 	agreed  Agreed
 	windows map[Scope][]*entry
 	freezes map[Scope][]*Freeze
+	known   Known
 }
 
 // An entry is a window with the approvals of its present form.
@@ -54,6 +55,9 @@ func NewBook(a Agreed) *Book {
 	}
 	return b
 }
+
+// Known returns what the files say of which the book was made.
+func (b *Book) Known() Known { return b.known }
 
 // Agreed returns the windows, freezes and approvals of the book.
 func (b *Book) Agreed() Agreed { return b.agreed }

@@ -2,10 +2,11 @@ package windows
 
 import (
 	"cmp"
-	"container/heap"
 	"iter"
 	"slices"
 	"time"
+
+	"muster/internal/ordered"
 )
 
 // Seat is a host that waits for its work.
@@ -34,14 +35,15 @@ const looksMax = 60
 // that nothing else runs: jobs take as long as estimated, and each begins as soon as a slot is
 // free, in the order of the seats.
 func (b *Book) Fit(seats []Seat, w Work, slots map[string]int) []Fitting {
-	f := fitting{book: b, work: w, slots: map[string]*times{}, groups: map[string]time.Time{},
+	f := fitting{book: b, work: w, slots: map[string]*ordered.Heap[time.Time]{},
+		groups:   map[string]time.Time{},
 		openings: map[openingKey][]Opening{}, out: make([]Fitting, len(seats)), seats: seats}
 	for zone, n := range slots {
 		if n > 0 {
-			free := make(times, n)
-			f.slots[zone] = &free
+			f.slots[zone] = ordered.NewHeap(make([]time.Time, n), time.Time.Compare)
 		}
 	}
+	var turns []turn
 	verdicts := map[verdictKey]Verdict{}
 	for i, s := range seats {
 		work := w
@@ -61,11 +63,10 @@ func (b *Book) Fit(seats []Seat, w Work, slots map[string]int) []Fitting {
 			f.out[i].Why = v.Why
 			continue
 		}
-		f.turns = append(f.turns, turn{at: f.out[i].Due, seat: i})
+		turns = append(turns, turn{at: f.out[i].Due, seat: i})
 	}
-	heap.Init(&f.turns)
-	for len(f.turns) > 0 {
-		f.seat(heap.Pop(&f.turns).(turn))
+	for f.turns = ordered.NewHeap(turns, turn.compare); f.turns.Len() > 0; {
+		f.seat(f.turns.Pop())
 	}
 	return f.out
 }
@@ -76,9 +77,9 @@ type fitting struct {
 	work     Work
 	seats    []Seat
 	out      []Fitting
-	slots    map[string]*times    // by zone: when each slot becomes free
-	groups   map[string]time.Time // when the work on the group ends
-	turns    turns                // hosts without a turn, by the time that each wants
+	slots    map[string]*ordered.Heap[time.Time] // by zone: when each slot becomes free
+	groups   map[string]time.Time                // when the work on the group ends
+	turns    *ordered.Heap[turn]                 // hosts without a turn, by the time that each wants
 	openings map[openingKey][]Opening
 }
 
@@ -88,7 +89,7 @@ func (f *fitting) seat(t turn) {
 	at := t.at
 	free := f.slots[s.Zone]
 	if free != nil {
-		at = later(at, (*free)[0])
+		at = later(at, free.First())
 	}
 	at = later(at, f.groups[s.Group])
 	in, ok := Opening{Start: t.at}, true
@@ -101,7 +102,7 @@ func (f *fitting) seat(t turn) {
 				return
 			}
 			if next, found := f.after(s, in.End); found {
-				heap.Push(&f.turns, turn{at: next.Start, seat: t.seat, looks: t.looks})
+				f.turns.Push(turn{at: next.Start, seat: t.seat, looks: t.looks})
 			}
 			return
 		}
@@ -111,8 +112,7 @@ func (f *fitting) seat(t turn) {
 	}
 	f.out[t.seat].Start, f.out[t.seat].In = at, in
 	if free != nil {
-		(*free)[0] = at.Add(s.Takes)
-		heap.Fix(free, 0)
+		free.Replace(at.Add(s.Takes))
 	}
 	if s.Group != "" {
 		f.groups[s.Group] = at.Add(s.Takes)
@@ -181,15 +181,6 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// times holds when slots become free, the earliest first.
-type times []time.Time
-
-func (t times) Len() int           { return len(t) }
-func (t times) Less(i, j int) bool { return t[i].Before(t[j]) }
-func (t times) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
-func (t *times) Push(x any)        { *t = append(*t, x.(time.Time)) }
-func (t *times) Pop() any          { panic("slots stay") }
-
 // A turn is a host that waits for its turn.
 type turn struct {
 	at    time.Time
@@ -197,18 +188,6 @@ type turn struct {
 	looks int // openings that were full
 }
 
-type turns []turn
-
-func (t turns) Len() int { return len(t) }
-func (t turns) Less(i, j int) bool {
-	return cmp.Or(t[i].at.Compare(t[j].at), cmp.Compare(t[i].seat, t[j].seat)) < 0
-}
-func (t turns) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
-func (t *turns) Push(x any)   { *t = append(*t, x.(turn)) }
-
-func (t *turns) Pop() any {
-	last := len(*t) - 1
-	x := (*t)[last]
-	*t = (*t)[:last]
-	return x
+func (t turn) compare(other turn) int {
+	return cmp.Or(t.at.Compare(other.at), cmp.Compare(t.seat, other.seat))
 }

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"muster/internal/ordered"
 )
 
 // Freeze is a time in which no work begins, whatever its source.
@@ -55,7 +57,7 @@ func (f Freeze) periods(from time.Time) iter.Seq[period] {
 			}
 		})
 	}
-	return merge(sources, func(a, b period) int { return a.start.Compare(b.start) })
+	return ordered.Merge(sources, func(a, b period) int { return a.start.Compare(b.start) })
 }
 
 // Span returns the beginning and the end of a freeze without events. A zero end means until
@@ -125,7 +127,7 @@ func (b *Book) clearings(p Place, w Work) clearer {
 			sources[i] = f.periods(from)
 		}
 		looks := 0
-		for s := range merge(sources, func(a, b period) int { return a.start.Compare(b.start) }) {
+		for s := range ordered.Merge(sources, func(a, b period) int { return a.start.Compare(b.start) }) {
 			if looks++; looks > occurrencesMax { // the search ends here: the place may be frozen behind it
 				c.ok = false
 				return c

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"muster/internal/ordered"
 )
 
 // Openings returns the first openings for work at a place that end after from, within the horizon.
@@ -95,7 +97,7 @@ func (b *Book) growing(p Place, from time.Time, runbook string) iter.Seq[growth]
 			sources = append(sources, e.usable(from))
 		}
 	}
-	occurrences := merge(sources, func(a, b Approved) int { return a.Start.Compare(b.Start) })
+	occurrences := ordered.Merge(sources, func(a, b Approved) int { return a.Start.Compare(b.Start) })
 	return grow(occurrences, from.Add(Horizon))
 }
 

@@ -3,8 +3,10 @@ package windows
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -49,7 +51,7 @@ type File struct {
 // The files that "ics" names are searched among the attached files. The error reports all
 // mistakes, with file and line.
 func Parse(files, attached []File) (Agreed, error) {
-	r := newReader(attached)
+	r := newReader(attached, nil)
 	r.all(files)
 	r.weigh(Agreed{})
 	return r.agreed, errors.Join(r.errs...)
@@ -57,16 +59,59 @@ func Parse(files, attached []File) (Agreed, error) {
 
 // parseKept reads files that are in force. It does not weigh them, because that was done when they
 // were applied.
-func parseKept(files, attached []File) (Agreed, error) {
-	r := newReader(attached)
+func (k Known) parseKept(files, attached []File) (Agreed, Known, error) {
+	r := newReader(attached, k)
 	r.all(files)
-	return r.agreed, errors.Join(r.errs...)
+	return r.agreed, r.parts, errors.Join(r.errs...)
+}
+
+// Known has what files say that were read before: a change of one file costs no reading of the
+// others. It never changes.
+type Known map[File]part
+
+// A part is what a file says that names no attached file, with where its names are defined.
+type part struct {
+	Agreed
+	places map[string]string
 }
 
 func (r *reader) all(files []File) {
 	for _, f := range files {
-		r.read(f)
+		if p, known := r.known[f]; !known || !r.take(f, p) {
+			r.learn(f)
+		}
 	}
+}
+
+// take takes what a file says, and reports whether it could: a reading finds the line with a name
+// that is there already.
+func (r *reader) take(f File, p part) bool {
+	for name := range p.places {
+		if r.names[name] != "" {
+			return false
+		}
+	}
+	maps.Copy(r.names, p.places)
+	r.agreed.Windows = append(r.agreed.Windows, p.Windows...)
+	r.agreed.Freezes = append(r.agreed.Freezes, p.Freezes...)
+	r.parts[f] = p
+	return true
+}
+
+// learn reads a file, and keeps what it says.
+func (r *reader) learn(f File) {
+	was, errs, asked := r.agreed, len(r.errs), r.asked
+	r.read(f)
+	if len(r.errs) > errs || r.asked > asked {
+		return
+	}
+	p := part{Agreed{Windows: slices.Clone(r.agreed.Windows[len(was.Windows):]),
+		Freezes: slices.Clone(r.agreed.Freezes[len(was.Freezes):])}, map[string]string{}}
+	for _, i := range p.items() {
+		name := strings.Replace(i.key, " ", "", 1)
+		p.places[name] = r.names[name]
+	}
+	r.parts[f] = p
 }
 
 // Attached returns the name of the file that a file names in "ics", which is relative to the
@@ -87,10 +132,14 @@ type reader struct {
 	check    RolloutCheck
 	agreed   Agreed
 	errs     []error
+	known    Known
+	parts    Known // the files that were read
+	asked    int   // for attached files
 }
 
-func newReader(attached []File) *reader {
-	return &reader{attached: attached, names: map[string]string{}, keys: map[*yaml.Node]string{}}
+func newReader(attached []File, k Known) *reader {
+	return &reader{attached: attached, known: k, parts: Known{}, names: map[string]string{},
+		keys: map[*yaml.Node]string{}}
 }
 
 func (r *reader) mistake(n *yaml.Node, format string, args ...any) {
@@ -276,6 +325,7 @@ func (r *reader) events(n *yaml.Node, z Zone, of string, freeze bool) []Event {
 	if n == nil {
 		return nil
 	}
+	r.asked++
 	name := r.text(n)
 	i := -1
 	for _, known := range []string{Attached(r.file, name), name} {

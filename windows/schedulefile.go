@@ -127,7 +127,7 @@ func (e Entry) SameTimes(o Entry) bool {
 // The error tells all that is wrong, with file and line. check, which may be nil, says
 // what is wrong with a rollout.
 func ParseSchedules(files []File, check RolloutCheck) ([]Entry, error) {
-	r := newReader(nil)
+	r := newReader(nil, nil)
 	r.check = check
 	var all []Entry
 	for _, f := range files {

@@ -16,6 +16,7 @@ type Timetable struct {
 	Attached  []File        `json:"attached,omitempty"`
 	Freezes   []FreezeOrder `json:"freezes,omitempty"`
 	Approvals []Approval    `json:"approvals,omitempty"`
+	Known     Known         `json:"-"` // of its files; nil: nothing
 }
 
 // FreezeOrder is a freeze that a person ordered by hand.
@@ -55,7 +56,7 @@ func (o FreezeOrder) Freeze() (Freeze, error) {
 
 // Book reads a timetable that is kept. The error names all that is wrong.
 func (t Timetable) Book() (*Book, error) {
-	agreed, err := parseKept(t.Files, t.Attached)
+	agreed, known, err := t.Known.parseKept(t.Files, t.Attached)
 	errs := flatten(err)
 	names := map[string]bool{}
 	for _, f := range agreed.Freezes {
@@ -77,7 +78,9 @@ func (t Timetable) Book() (*Book, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return NewBook(agreed), nil
+	b := NewBook(agreed)
+	b.known = known
+	return b, nil
 }
 
 // Change holds the differences between two timetables.

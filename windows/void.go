@@ -22,6 +22,7 @@ func (t Timetable) Settle(before *Book, now time.Time) (Timetable, *Book, error)
 	if err != nil {
 		return t, nil, err
 	}
+	t.Known = next.known
 	if t.void(next, now) {
 		next, err = t.Book()
 	}

@@ -8,6 +8,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"muster/internal/ordered"
 )
 
 // Window is a recurring time in which a customer allows work.
@@ -271,7 +273,7 @@ func (c Calendar) begins(z Zone, from time.Time, p Policy) iter.Seq[begin] {
 	if len(c.Events) > 0 {
 		sources = append(sources, eventBegins(c.Events, from, placing{Policy: p}))
 	}
-	return merge(sources, func(a, b begin) int { return a.at.Compare(b.at) })
+	return ordered.Merge(sources, func(a, b begin) int { return a.at.Compare(b.at) })
 }
 
 func fromWalls(walls iter.Seq[Wall], z Zone, from time.Time, p Policy) iter.Seq[begin] {

@@ -9,6 +9,7 @@ import (
 	"muster/fleet"
 	"muster/internal/wording"
 	"muster/jobs"
+	"muster/jobs/quarantine"
 	"muster/scripts"
 	"muster/server/fault"
 	"muster/server/stock"
@@ -36,6 +37,9 @@ func Again(b api.RetryRequest, c Choice, in Setting) (Draft, api.Retried, []erro
 		return Draft{}, answer, fault.Each("path.task", fmt.Errorf("task %s: %w", c.Of, err))
 	}
 	found, gone := in.Scene.Stock.Find(c.Hosts)
+	if Checks(frozen) {
+		in.Scene = in.Scene.ForCheck()
+	}
 	hosts, drained := in.Scene.Undrained(found)
 	answer.LeftOut.Drained = fleet.Fold(drained)
 	if b.SkipMissing {
@@ -47,6 +51,10 @@ func Again(b api.RetryRequest, c Choice, in Setting) (Draft, api.Retried, []erro
 		return Draft{}, answer, nil
 	}
 	wrong := cannotRetry(b, c, gone, drained)
+	if aside := in.Scene.Aside(found); len(hosts) == 0 && len(aside) > 0 && len(wrong) > 0 {
+		wrong = append(wrong, fault.At("path.task", "in quarantine are %s: %s",
+			wording.ClipList(fleet.Fold(aside)), quarantine.How))
+	}
 	wrong = append(wrong, fault.Each("path.task", checkHosts(frozen, hosts))...)
 	wrong = append(wrong, checkNeeds(c.Spec.Needs, hosts, in.Scene.Stock)...)
 	if len(wrong) > 0 {
@@ -70,7 +78,7 @@ func Again(b api.RetryRequest, c Choice, in Setting) (Draft, api.Retried, []erro
 	spec.On = fleet.Fold(names)
 	p := in.Draft(jobs.Task{ID: jobs.TaskID(b.ID), Spec: spec, Again: b.Again}, hosts)
 	p.Blobs, p.Frozen = frozen.Blobs(), frozen
-	p.LeftOut.Drained = answer.LeftOut.Drained
+	p.LeftOut.Drained, p.Held = answer.LeftOut.Drained, in.Scene.WhyAside(drained)
 	return p, answer, nil
 }
 

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,7 @@ type Draft struct {
 	All     *stock.Stock    // the inventory that they are from; nil: there is none
 	Frozen  scripts.Frozen  // what it runs
 	Windows *api.WindowPlan // nil: it needs no windows
-	Held    []string        // by freezes: hosts, folded, and why
+	Held    []string        // by freezes, or left out in quarantine: hosts, folded, and why
 	Waits   Waits           // for what it waits once it is put
 	Glass   string          // why one person runs it alone; empty: that is not so
 	Order   string          // the hash of its signed order; empty: it is not put, or nobody signs
@@ -75,10 +76,10 @@ func New(b api.Submit, in Setting) (Draft, []error) {
 	note("body.at", checkAt(b.At, in.Now))
 	priority, err := jobs.ParsePriority(b.Priority)
 	note("body.priority", err)
-	picked, err := in.Scene.PickFor(b.On)
+	frozen, bad := in.bind(b)
+	picked, err := in.pick(b.On, len(bad) == 0 && Checks(frozen))
 	note("body.on", err)
 	hosts := picked.Hosts
-	frozen, bad := in.bind(b)
 	wrong = append(wrong, bad...)
 	if len(bad) == 0 {
 		note("body.on", checkHosts(frozen, hosts))
@@ -108,7 +109,7 @@ func New(b api.Submit, in Setting) (Draft, []error) {
 	}
 	p.Blobs, p.Secrets = append(frozen.Blobs(), blobs...), frozen.Values.Plain
 	p.Frozen = frozen
-	p.LeftOut = stock.LeftOut(picked)
+	p.LeftOut, p.Held = stock.LeftOut(picked), in.Scene.WhyAside(picked.Drained)
 	return p, nil
 }
 
@@ -134,7 +135,7 @@ func (in Setting) Draft(t jobs.Task, hosts []fleet.Host) Draft {
 
 // Keep makes hosts those of the draft.
 func (p *Draft) Keep(hosts []fleet.Host) {
-	p.Picked, p.Names, p.Task.Total = hosts, nil, len(hosts)
+	p.Picked, p.Names, p.Task.Total = hosts, slices.Grow([]string(nil), len(hosts)), len(hosts)
 	p.Hosts = map[string][]string{}
 	for _, h := range hosts {
 		p.Hosts[h.Zone] = append(p.Hosts[h.Zone], h.Name)
@@ -205,6 +206,9 @@ func (in Setting) bind(b api.Submit) (scripts.Frozen, []error) {
 func checkHosts(f scripts.Frozen, hosts []fleet.Host) error {
 	var errs []error
 	var names []string
+	if len(hosts) > 1 && alike(f) && f.Check(hosts[0]) == nil {
+		return nil
+	}
 	for _, h := range hosts {
 		err := f.Check(h)
 		if err == nil {
@@ -220,6 +224,19 @@ func checkHosts(f scripts.Frozen, hosts []fleet.Host) error {
 			wording.ClipList(fleet.Fold(names))))
 	}
 	return errors.Join(errs...)
+}
+
+// alike reports whether the steps are the same on each host, as far as that is plain: they only run
+// commands or store files, and no text in them, also no argument, has the beginning of the names by
+// which steps ask about their host.
+func alike(f scripts.Frozen) bool {
+	for _, s := range f.Steps {
+		if s.Kind != scripts.KindRun && s.Kind != scripts.KindCheck && s.Kind != scripts.KindUpload {
+			return false
+		}
+	}
+	text, err := json.Marshal(f)
+	return err == nil && !bytes.Contains(text, []byte("host."))
 }
 
 // longest returns the bound of the longest step.

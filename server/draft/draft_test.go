@@ -64,6 +64,32 @@ func TestADraftHasTheHostsOfEachZone(t *testing.T) {
 	}
 }
 
+// A step that asks about its host is looked at for each host: the second one lacks the label.
+func TestAHostThatLacksALabelIsFound(t *testing.T) {
+	in := setting(t)
+	inv, err := fleet.New([]fleet.Host{
+		{Name: "fw1", Zone: "default", Address: "10.0.0.1", Port: 22, User: "root", Fence: fleet.FenceNone,
+			Labels: map[string]string{"x": "1"}},
+		{Name: "fw2", Zone: "default", Address: "10.0.0.2", Port: 22, User: "root", Fence: fleet.FenceNone},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Scene = stock.Scene{Stock: &stock.Stock{Inventory: inv, Version: "v1"}}
+	for step, want := range map[string][]string{"run: 'echo {{host.label.x}}'": {"body.on"}, "run: echo": nil,
+		"upload: {content: c, to: '/tmp/{{host.label.x}}'}": {"body.on"}} {
+		in.Catalog, err = scripts.NewCatalog([]scripts.Source{{File: "a.yaml",
+			Data: []byte("name: a\nsteps:\n- {name: b, " + step + "}\n")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, wrong := draft.New(api.Submit{Runbook: "a", On: "fw*"}, in)
+		if diff := cmp.Diff(want, locations(t, wrong)); diff != "" {
+			t.Errorf("%s: %v\n%s", step, wrong, diff)
+		}
+	}
+}
+
 func TestAllMistakesOfASubmitAreReportedAtOnce(t *testing.T) {
 	_, wrong := draft.New(api.Submit{Runbook: "exec", On: "nobody", Expire: "soon", Priority: "first",
 		Supersedes: "a//b", Timed: api.Timed{Expect: "1ms"}}, setting(t))

@@ -19,6 +19,11 @@ type Lane struct {
 	Customer  string // of its hosts; empty: it is the house's
 }
 
+// EndsOthers reports whether the task may end work of others in its lane.
+func (l Lane) EndsOthers() bool {
+	return l.Mode == string(lane.Latest) || l.Mode == string(lane.Pipeline)
+}
+
 // Check returns what is wrong with a lane.
 func (l Lane) Check() (wrong []error) {
 	if l == (Lane{}) {
