@@ -126,6 +126,8 @@ func (s Signal) words() string {
 		return fmt.Sprintf("%s of %s waits for signatures", work, s.Operator)
 	case GroupFrozen:
 		return "group " + place + state(" is frozen", " is not frozen any more")
+	case HostAside:
+		return "host " + place + state(" is in quarantine: it takes only checks", " takes all jobs again")
 	case ZoneFrozen:
 		return "zone " + s.Zone + state(" is frozen: it starts nothing", " is not frozen any more")
 	case ScheduleFailed:
@@ -143,6 +145,9 @@ func (s Signal) words() string {
 	case AgreedLost:
 		return "Redis" + state(" has lost what people have agreed: nothing starts",
 			" has what people have agreed again")
+	case ApplyFailed:
+		return "repository " + s.Object + state(": its newest commit is not in force",
+			": its newest commit is in force")
 	case DeliveryExpired:
 		return "a message was given up, which " + s.Object + " did not take"
 	}

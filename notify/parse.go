@@ -56,8 +56,25 @@ func Parse(src fleet.Source) (*Rules, error) {
 	return r.rules, nil
 }
 
+// ParseRules reads rules alone, as Parse reads a file with them. Which receivers there are is not
+// known.
+func ParseRules(src fleet.Source) ([]Rule, error) {
+	r := &reader{file: src.Name, rules: &Rules{}, alone: true}
+	if root := r.document(src.Data); root != nil {
+		r.read(root)
+	}
+	if len(r.mistakes) > 0 {
+		r.mistakes.Sort([]string{src.Name})
+		return nil, r.mistakes
+	}
+	return r.rules.list, nil
+}
+
 func (r *reader) read(root *yaml.Node) {
 	known := []string{"receivers", "rules"}
+	if r.alone {
+		known = known[1:]
+	}
 	if fleet.Foreign(root, known) {
 		r.mistake(root.Line, "this is no file of notifications: it has no known key: want receivers "+
 			"and rules")
@@ -80,7 +97,7 @@ func (r *reader) read(root *yaml.Node) {
 			len(r.rules.receivers), rulesMax, receiversMax)
 	}
 	for _, used := range r.to {
-		if !slices.Contains(r.names, used.Value) {
+		if !r.alone && !slices.Contains(r.names, used.Value) {
 			r.mistake(used.Line, "there is no receiver %s%s", wording.Quote(used.Value),
 				instead(used.Value, r.names))
 		}
@@ -93,7 +110,7 @@ func (r *reader) rule(n *yaml.Node, names map[string]int) {
 	if f == nil {
 		return
 	}
-	one := Rule{Name: r.name(f["name"], n, "a rule"), Group: ByTask,
+	one := Rule{Name: r.name(f["name"], n, "a rule"), Group: ByTask, Place: Place{r.file, n.Line},
 		Cleared: r.yes(f["cleared"], "cleared"), OnChange: r.yes(f["on_change"], "on_change")}
 	if line, twice := names[one.Name]; twice && one.Name != "" {
 		r.mistake(n.Line, "rule %s is there already, at line %d: choose another name", one.Name, line)

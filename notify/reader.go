@@ -23,6 +23,7 @@ import (
 type reader struct {
 	file     string
 	rules    *Rules
+	alone    bool         // only rules: the receivers are elsewhere
 	names    []string     // of receivers
 	to       []*yaml.Node // the receivers that rules name
 	mistakes fleet.Mistakes

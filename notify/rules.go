@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ type Rules struct {
 // A Rule says which happenings are told to whom.
 type Rule struct {
 	Name  string
+	Place Place
 	Whats []What
 	Match
 	Group    Group
@@ -25,6 +27,15 @@ type Rule struct {
 	OnChange bool          // of tasks: only if the last one like it ended otherwise
 	To       []string      // receivers
 }
+
+// A Place is a line of a file.
+type Place struct {
+	File string
+	Line int
+}
+
+// String returns a place as people know it.
+func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
 // Match narrows a rule.
 type Match struct {

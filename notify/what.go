@@ -15,6 +15,7 @@ const (
 	TaskEnded       What = "task-ended"       // a task, with all its jobs
 	RolloutStopped  What = "rollout-stopped"  // a rule of a task has stopped it
 	GroupFrozen     What = "group-frozen"     // what a job did to a redundancy group is not known
+	HostAside       What = "host-quarantined" // a host takes no job but checks
 	ZoneFrozen      What = "zone-frozen"      // a zone starts nothing: Redis has lost something
 	ApprovalWanted  What = "approval-wanted"  // a task waits for signatures
 	WindowMissed    What = "window-missed"    // jobs have expired that waited for a window
@@ -26,15 +27,16 @@ const (
 	NotProven       What = "not-proven"       // no node vouches for what Redis says of a job
 	GlassBroken     What = "glass-broken"     // one person ran alone what more must sign
 	AgreedLost      What = "agreed-lost"      // Redis has lost what people have agreed
+	ApplyFailed     What = "apply-failed"     // the newest commit of a repository is not in force
 	DeliveryExpired What = "delivery-expired" // a message of ours reached its receiver in no try
 	Test            What = "test"             // somebody tries a receiver; no rule names it
 )
 
 // Whats lists the kinds that a rule may name.
 func Whats() []What {
-	return []What{Outcome, TaskEnded, RolloutStopped, GroupFrozen, ZoneFrozen, ApprovalWanted,
-		WindowMissed, WindowOverrun, ScheduleFailed, NodeGone, ZoneUnserved, HistoryAway, NotProven,
-		GlassBroken, AgreedLost, DeliveryExpired}
+	return []What{Outcome, TaskEnded, RolloutStopped, GroupFrozen, HostAside, ZoneFrozen,
+		ApprovalWanted, WindowMissed, WindowOverrun, ScheduleFailed, NodeGone, ZoneUnserved,
+		HistoryAway, NotProven, GlassBroken, AgreedLost, ApplyFailed, DeliveryExpired}
 }
 
 // ofWork are the kinds that concern hosts of a task, and so a runbook; outcomes also have a
@@ -46,7 +48,8 @@ var ofWork = []What{Outcome, TaskEnded, RolloutStopped, ApprovalWanted, WindowMi
 var ofCustomers = []What{Outcome, TaskEnded, WindowMissed}
 
 // clears are the kinds that last until something ends them.
-var clears = []What{GroupFrozen, ZoneFrozen, NodeGone, ZoneUnserved, HistoryAway, AgreedLost}
+var clears = []What{GroupFrozen, HostAside, ZoneFrozen, NodeGone, ZoneUnserved, HistoryAway,
+	AgreedLost, ApplyFailed}
 
 // Clears reports whether a thing of this kind lasts until something ends it.
 func (w What) Clears() bool { return slices.Contains(clears, w) }

@@ -57,7 +57,7 @@ const (
 // A file with a mistake is refused whole. The error is of type fleet.Mistakes and has all of them.
 func Parse(src fleet.Source) (*Set, error) {
 	r := &reader{file: src.Name}
-	s := &Set{file: src.Name}
+	s := &Set{}
 	if root := r.document(src.Data); root != nil {
 		s.list = r.top(root)
 	}
@@ -101,7 +101,7 @@ var triggerKeys = append([]string{"name", "enabled", "source", "kind", "customer
 
 func (r *reader) trigger(n *yaml.Node) Trigger {
 	f := r.fields(n, "a trigger", triggerKeys)
-	t := Trigger{Line: n.Line}
+	t := Trigger{File: r.file, Line: n.Line}
 	if f == nil {
 		return t
 	}
@@ -352,29 +352,39 @@ func (r *reader) work(at *yaml.Node, f map[string]*yaml.Node) Work {
 // event can give.
 func (s *Set) Check(find func(name string) (Schema, error)) fleet.Mistakes {
 	var wrong fleet.Mistakes
+	var files []string
 	for _, t := range s.All() {
-		note := func(line int, format string, args ...any) {
-			wrong = append(wrong, fleet.Mistake{File: s.file, Line: line,
-				Text: fmt.Sprintf("trigger %s: ", t.Name) + fmt.Sprintf(format, args...)})
-		}
-		schema, err := find(t.Work.Runbook)
-		if err != nil {
-			note(t.Line, "%s", wording.ErrorLine(err))
-			continue
-		}
-		given := map[string]bool{}
-		for _, a := range t.Work.Args {
-			given[a.Name] = true
-			if text := schema.wrong(a); text != "" {
-				note(a.Line, "%s", text)
-			}
-		}
-		for _, name := range schema.Missing(given) {
-			note(t.Line, "runbook %s needs argument %s: give it in args", t.Work.Runbook, name)
+		wrong = append(wrong, t.Check(find)...)
+		if !slices.Contains(files, t.File) {
+			files = append(files, t.File)
 		}
 	}
 	if len(wrong) > 0 {
-		wrong.Sort([]string{s.file})
+		wrong.Sort(files)
+	}
+	return wrong
+}
+
+// Check returns the mistakes of one trigger, as Set.Check does.
+func (t Trigger) Check(find func(name string) (Schema, error)) (wrong fleet.Mistakes) {
+	note := func(line int, format string, args ...any) {
+		wrong = append(wrong, fleet.Mistake{File: t.File, Line: line,
+			Text: fmt.Sprintf("trigger %s: ", t.Name) + fmt.Sprintf(format, args...)})
+	}
+	schema, err := find(t.Work.Runbook)
+	if err != nil {
+		note(t.Line, "%s", wording.ErrorLine(err))
+		return wrong
+	}
+	given := map[string]bool{}
+	for _, a := range t.Work.Args {
+		given[a.Name] = true
+		if text := schema.wrong(a); text != "" {
+			note(a.Line, "%s", text)
+		}
+	}
+	for _, name := range schema.Missing(given) {
+		note(t.Line, "runbook %s needs argument %s: give it in args", t.Work.Runbook, name)
 	}
 	return wrong
 }

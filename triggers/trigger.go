@@ -12,11 +12,11 @@ import (
 // do.
 const Prefix = "trigger:"
 
-// A Set is a file of triggers.
-type Set struct {
-	file string
-	list []Trigger
-}
+// A Set has the triggers of a file, or of several places.
+type Set struct{ list []Trigger }
+
+// NewSet returns a set of triggers, whose names differ.
+func NewSet(list []Trigger) *Set { return &Set{slices.Clone(list)} }
 
 // All returns the triggers in the order of the file. The caller owns the list.
 func (s *Set) All() []Trigger {
@@ -44,9 +44,16 @@ func (s *Set) Wants(source, kind string) bool {
 	})
 }
 
+// Applied has the triggers that people put in force beside those of a file.
+type Applied struct {
+	List    []Trigger
+	Trouble string // why others are not in the list; empty: there are no others
+}
+
 // A Trigger says which events start which task.
 type Trigger struct {
 	Name     string
+	File     string
 	Line     int // in its file
 	Enabled  bool
 	Match    Match

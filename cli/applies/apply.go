@@ -22,12 +22,14 @@ func NewApply() *cobra.Command {
 	var diff bool
 	c := &cobra.Command{
 		Use:   "apply DIR|FILE|- …",
-		Short: "Put schedules, windows and freezes of files in force, all or none",
+		Short: "Put runbooks, schedules, triggers and more of files in force, all or none",
 		Long: `apply reads files in which each YAML document is an entry and begins with its kind, and
 puts all of them in force, or none. It adds and changes what the files name; everything
 else stays. It reports all mistakes at once, with file and line, and then does nothing.
 Applying the same again changes nothing. A window that needs an approval opens nothing
-before somebody approves it; a changed window voids its approvals.
+before somebody approves it; a changed window voids its approvals. The kinds are runbook,
+schedule, window, freeze, trigger and notify, a rule of notifications; what stands in the
+files of a server is changed there.
 
   kind: window
   name: acme-sunday
@@ -163,10 +165,12 @@ func newList() *cobra.Command {
 		if err := s.Get(ctx, "/v1/applies", q, &l); err != nil {
 			return cli.RefusedUse(err)
 		}
-		g := cli.NewGrid("VERSION", "APPLY", "AT", "BY", "ORIGIN", "DID", "REASON")
+		g := cli.NewGrid("VERSION", "APPLY", "AT", "BY", "ORIGIN", "COMMIT", "DID", "REASON")
 		for _, a := range l.Applies {
 			g.Add(strconv.FormatInt(a.Version, 10), cli.Cell(a.ID), cli.Moment(a.At), cli.Cell(a.By),
-				cli.OrDash(cli.Cell(a.Origin)), counts(a), cli.OrDash(cli.Fit(cli.Cell(a.Reason), 40)))
+				cli.OrDash(cli.Cell(a.Origin)),
+				cli.OrDash(cli.Cell(a.Commit[:min(len(a.Commit), 12)])), counts(a),
+				cli.OrDash(cli.Fit(cli.Cell(a.Reason), 40)))
 			if a.Doubt != "" {
 				s.Say("version %d is not believed: %s", a.Version, cli.Cell(a.Doubt))
 			}
@@ -206,7 +210,8 @@ func newShow() *cobra.Command {
 		}
 		head := cli.Details([][2]string{{"apply", cli.Cell(a.ID)},
 			{"version", strconv.FormatInt(a.Version, 10)}, {"at", cli.Moment(a.At)}, {"by", cli.Cell(a.By)},
-			{"origin", cli.OrDash(cli.Cell(a.Origin))}, {"reason", cli.OrDash(cli.Cell(a.Reason))},
+			{"origin", cli.OrDash(cli.Cell(a.Origin))}, {"commit", cli.OrDash(cli.Cell(a.Commit))},
+			{"reason", cli.OrDash(cli.Cell(a.Reason))},
 			{"did", counts(a)}}...)
 		last := "version " + strconv.FormatInt(a.Version, 10) + " is in force"
 		body, _, _ := strings.Cut(text(a, true), last)

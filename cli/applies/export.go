@@ -28,13 +28,13 @@ func NewExport() *cobra.Command {
 		Long: `export writes all entries in force as the files that muster apply reads: into a folder,
 one file for each kind and customer, or to standard output. To apply them again is no
 change. It replaces files of the same names, and removes none. What people ordered by
-hand, such as a freeze, is no entry, and is only reported.`,
+hand, such as a freeze, and what stands in files of the server is only reported.`,
 		Example: `  muster export conf/
   muster export --kind window --customer acme > acme.yaml
   muster export -o json`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	c.Flags().StringVar(&kind, "kind", "", "only entries of this `kind`: schedule, window, freeze")
+	c.Flags().StringVar(&kind, "kind", "", "only entries of this `kind`, such as window")
 	c.Flags().StringVar(&customer, "customer", "", "only entries of this `customer`")
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
 		q := url.Values{}

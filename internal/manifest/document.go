@@ -121,6 +121,9 @@ func (d *document) head() error {
 // lists returns the documents of a kind as files with a list, each line where it was: so mistakes
 // in it are reported with the place that people know.
 func lists(docs []document, k kind) []windows.File {
+	if k.each {
+		return apart(docs, k)
+	}
 	var out []windows.File
 	texts := map[string][]string{}
 	for _, d := range docs {
@@ -156,6 +159,24 @@ func lists(docs []document, k kind) []windows.File {
 	return out
 }
 
+// apart returns each document of a kind as a file of its own, each line where it was.
+func apart(docs []document, k kind) (out []windows.File) {
+	for _, d := range docs {
+		switch {
+		case d.kind != k.word:
+		case k.list != "":
+			k.each = false
+			out = append(out, lists([]document{d}, k)...)
+		default:
+			lines := slices.Clone(d.body)
+			lines[d.said] = ""
+			out = append(out, windows.File{Name: d.file,
+				Content: strings.Repeat("\n", d.at-1) + strings.Join(lines, "\n")})
+		}
+	}
+	return out
+}
+
 // inOrder returns mistakes in the order of files and lines.
 func inOrder(wrong []error) error {
 	place := func(err error) mistake {
@@ -182,7 +203,8 @@ func Attachments(files []windows.File) []Attachment {
 	var out []Attachment
 	for _, f := range files {
 		docs, _ := split(f) // Read reports the mistakes
-		for _, k := range kinds {
+		for _, word := range []string{Window, Freeze} {
+			k, _ := kindOf(word)
 			for _, list := range lists(docs, k) {
 				for _, name := range windows.Attachments(list) {
 					out = append(out, Attachment{f.Name, name})

@@ -102,7 +102,7 @@ name: without
 kind: windw
 name: b
 ---
-kind: runbook
+kind: access
 name: c
 ---
 {kind: window, name: flow}
@@ -134,8 +134,8 @@ kind: schedule
 	if !slices.Equal(places, want) {
 		t.Errorf("the mistakes are at %q, want %q:\n%v", places, want, err)
 	}
-	for _, words := range []string{"unknown key \"colour\"", "did you mean window?", "runbooks of muster.yaml names",
-		"begins with the line \"kind: schedule\"", "zone \"Mars\""} {
+	for _, words := range []string{"unknown key \"colour\"", "did you mean window?", "server.access of muster.yaml names",
+		"begins with the line \"kind: runbook\"", "zone \"Mars\""} {
 		if !strings.Contains(err.Error(), words) {
 			t.Errorf("%q is not in\n%v", words, err)
 		}
@@ -302,6 +302,65 @@ func TestATimetableIsWrittenAsTheSame(t *testing.T) {
 	}
 }
 
+const kindsOfTexts = `kind: trigger   # who wrote it
+name: look
+source: [alert*]
+runbook: diagnose
+on: customer=acme
+customers: acme
+at_most: 3
+---
+# our own
+kind: notify
+name: failures
+what: [outcome]
+customers: [acme]
+to: noc
+---
+kind: runbook
+name: diagnose
+steps:
+  - {name: look, run: uptime}
+`
+
+func TestATextIsReadAgainAsTheSame(t *testing.T) {
+	t.Parallel()
+	set := read(t, kindsOfTexts)
+	var texts []string
+	for _, e := range set.Entries {
+		texts = append(texts, e.Document)
+	}
+	again := read(t, strings.Join(texts, "---\n"))
+	got := steps(t, manifest.Manner{}, again.Entries, set.Entries, nil)
+	if strings.Count(got, "unchanged") != 3 || !strings.Contains(strings.Join(texts, ""), "# our own\nkind: notify") {
+		t.Errorf("got\n%s\nfrom %q", got, texts)
+	}
+	for _, e := range set.Entries {
+		line := map[string]string{"trigger": ":1", "notify": ":10", "runbook": ":16"}[e.Kind]
+		if !strings.HasSuffix(e.Place, line) {
+			t.Errorf("%s is at %s, want %s", e.ID(), e.Place, line)
+		}
+		if want := map[string]string{"trigger": "acme", "notify": "acme"}[e.Kind]; e.Customer != want {
+			t.Errorf("%s is of customer %q, want %q", e.ID(), e.Customer, want)
+		}
+	}
+	changed := read(t, strings.NewReplacer("at_most: 3", "at_most: 4", "to: noc", "to: [noc, desk]", "uptime",
+		"id").Replace(kindsOfTexts))
+	list, err := manifest.Manner{}.Plan(changed.Entries, set.Entries, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, s := range list {
+		all = append(all, s.Differences...)
+	}
+	const want = `steps: [{"name":"look","run":"uptime"}] → [{"name":"look","run":"id"}], ` +
+		"at_most: 3 → 4, to: noc → noc, desk"
+	if got := strings.Join(all, ", "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 func TestNamesOfOriginsAreChecked(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"git:rules", "ops/acme", "git:git@host:/srv/x.git"} {
@@ -320,6 +379,7 @@ func TestNamesOfOriginsAreChecked(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(acme)
 	f.Add("kind: window\n---\n---")
+	f.Add(kindsOfTexts)
 	f.Add("kind: schedule\nname: |\n  kind: window\n ---\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		set, err := manifest.Read(input(text))

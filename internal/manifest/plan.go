@@ -70,11 +70,16 @@ func (m Manner) Plan(want, there []Entry, origins map[string]string) ([]Step, er
 			if len(s.Differences) == 0 {
 				s.Change = Unchanged
 			}
+			if err := m.mayOverrule(s); err != nil {
+				wrong = append(wrong, err)
+				continue
+			}
+			s.Moved = s.Moved && old.File == ""
 		}
 		steps = append(steps, s)
 	}
 	for _, e := range there {
-		if named[e.ID()] || m.Origin == "" || origins[e.ID()] != m.Origin {
+		if named[e.ID()] || e.File != "" || m.Origin == "" || origins[e.ID()] != m.Origin {
 			continue
 		}
 		s := Step{Change: Kept, Was: e, Origin: m.Origin}
@@ -97,13 +102,26 @@ func rank(s Step) int {
 // mayChange returns the reason why an entry in force must not be replaced.
 func (m Manner) mayChange(e, old Entry, origin string) error {
 	switch {
-	case origin != "" && origin != m.Origin && origin != m.From:
+	case old.File == "" && origin != "" && origin != m.Origin && origin != m.From:
 		return fmt.Errorf("%s: %s", e.Place, Elsewhere(e.Kind, e.Name, origin))
 	case old.Customer != "" && old.Customer != e.Customer:
 		return fmt.Errorf("%s: %s %s is there already, and belongs to customer %s: names are unique",
 			e.Place, e.Kind, e.Name, old.Customer)
 	}
 	return nil
+}
+
+// mayOverrule returns the reason why an entry that stands in a file of a server must not be
+// changed, or come from an origin.
+func (m Manner) mayOverrule(s Step) error {
+	if s.Was.File == "" || s.Change == Unchanged && m.Origin == "" {
+		return nil
+	}
+	if s.Was.File == BuiltIn {
+		return fmt.Errorf("%s: %s %s is built in: choose another name", s.Is.Place, s.Is.Kind, s.Is.Name)
+	}
+	return fmt.Errorf("%s: %s %s stands in %s, which servers read by themselves: change it there, or "+
+		"take it out of there before you apply it", s.Is.Place, s.Is.Kind, s.Is.Name, s.Was.File)
 }
 
 // Elsewhere says where people change an entry that has an origin.

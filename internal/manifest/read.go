@@ -23,7 +23,8 @@ type Set struct {
 	docs    []document
 }
 
-// Read returns the entries of files. The error reports all mistakes in them, with file and line.
+// Read returns the entries of files. The error reports all mistakes in them, with file and line;
+// beside it the set has the entries that could be read.
 func Read(in Input) (Set, error) {
 	var s Set
 	var wrong []error
@@ -40,29 +41,59 @@ func Read(in Input) (Set, error) {
 	for _, k := range kinds {
 		entries, err := k.read(lists(s.docs, k), in)
 		wrong = append(wrong, flat(err)...)
-		s.Entries = append(s.Entries, entries...)
+		if err != nil {
+			// Which documents the entries are of is not known, so they have no place.
+			s.Entries = append(s.Entries, entries...)
+			continue
+		}
+		located, err := s.locate(entries)
+		s.Entries, wrong = append(s.Entries, located...), append(wrong, flat(err)...)
 	}
-	if len(wrong) > 0 {
-		return Set{}, inOrder(wrong)
-	}
-	return s, s.locate()
+	return s, inOrder(append(wrong, twice(s.Entries)...))
 }
 
-// locate gives each entry the place of its document. The entries of a kind are in the order of
-// their documents.
-func (s *Set) locate() error {
-	places := map[string][]string{}
-	for _, d := range s.docs {
-		places[d.kind] = append(places[d.kind], fmt.Sprintf("%s:%d", d.file, d.at+d.said))
-	}
-	for i, e := range s.Entries {
-		left := places[e.Kind]
-		if len(left) == 0 {
-			return fmt.Errorf("%s %s: it has no document", e.Kind, e.Name)
+// twice returns the mistakes of entries whose name an earlier one has.
+func twice(list []Entry) (wrong []error) {
+	first := map[string]string{}
+	for _, e := range list {
+		if place, is := first[e.ID()]; is && e.Place != "" {
+			wrong = append(wrong, fmt.Errorf("%s: %s %s is there already, at %s: choose another name",
+				e.Place, e.Kind, e.Name, place))
 		}
-		s.Entries[i].Place, places[e.Kind] = left[0], left[1:]
+		first[e.ID()] = e.Place
 	}
-	return nil
+	return wrong
+}
+
+// locate gives each entry of a kind the place and the text of its document. The entries of a kind
+// are in the order of their documents.
+func (s *Set) locate(list []Entry) ([]Entry, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	var docs []document
+	for _, d := range s.docs {
+		if d.kind == list[0].Kind {
+			docs = append(docs, d)
+		}
+	}
+	if len(docs) != len(list) {
+		return nil, fmt.Errorf("%s: of %d documents %d entries were read", docs[0].place(), len(docs),
+			len(list))
+	}
+	for i := range list {
+		list[i].Place, list[i].Document = docs[i].place(), docs[i].text()
+	}
+	return list, nil
+}
+
+func (d document) place() string { return fmt.Sprintf("%s:%d", d.file, d.at+d.said) }
+
+// text returns a document as its author wrote it.
+func (d document) text() string {
+	lines := slices.Clone(d.body)
+	lines[d.said] = "kind: " + d.kind
+	return strings.TrimSpace(strings.Join(lines, "\n")) + "\n"
 }
 
 // Files returns the documents of some entries as files with a list, as the commands of their kind
@@ -76,7 +107,7 @@ func (s Set) Files(word string, wanted func(name string) bool) []windows.File {
 		}
 	}
 	docs := slices.DeleteFunc(slices.Clone(s.docs), func(d document) bool {
-		return !wanted(names[fmt.Sprintf("%s:%d", d.file, d.at+d.said)])
+		return !wanted(names[d.place()])
 	})
 	files := lists(docs, k)
 	for i := range files {

@@ -39,6 +39,10 @@ type Resource struct {
 	Now    func() time.Time
 	Chance func() uint16
 	Whole  func(context.Context) error // see web.WhileAgreed
+
+	// Reserved says where people change the entries of an origin that no request may use; empty:
+	// requests may. nil: there is no such origin.
+	Reserved func(origin string) string
 }
 
 type (
@@ -70,6 +74,10 @@ func (r Resource) apply(ctx context.Context, in *applyInput) (*applyOutput, erro
 	set, err := manifest.Read(manifest.Input{Files: b.Files, Attached: b.Attached,
 		Rollout: jobs.CheckRollout})
 	wrong = append(append(wrong, web.Mistakes("body.files", err)...), check(b)...)
+	wrong = append(wrong, r.reserved(b)...)
+	if len(wrong) > 0 {
+		wrong = append(wrong, r.held(ctx, set)...)
+	}
 	if len(wrong) == 0 && len(set.Entries) == 0 && !(b.Empty && b.Prune) {
 		wrong = append(wrong, web.Mistake("body.files", "no entry is in there: want documents that "+
 			"begin with kind: …; to remove all that comes from an origin, prune it with empty files"))
@@ -83,7 +91,7 @@ func (r Resource) apply(ctx context.Context, in *applyInput) (*applyOutput, erro
 		return done, err
 	}
 	for try := 1; ; try++ {
-		out, err := r.once(ctx, b, Ask{set, b.Attached, g})
+		out, err := r.once(ctx, b, Ask{Set: set, Attached: b.Attached, Giver: g})
 		if errors.Is(err, queue.ErrStale) && try < staleTries {
 			continue
 		}
@@ -92,6 +100,26 @@ func (r Resource) apply(ctx context.Context, in *applyInput) (*applyOutput, erro
 		}
 		return &applyOutput{out}, nil
 	}
+}
+
+// Put makes an apply of the server itself, for a place that it follows. queue.ErrStale is wrapped
+// if others were faster.
+func (r Resource) Put(ctx context.Context, b api.ApplyRequest, a Ask) (api.Applied, error) {
+	return r.once(ctx, b, a)
+}
+
+// reserved refuses origins that only the server itself uses.
+func (r Resource) reserved(b api.ApplyRequest) (wrong []error) {
+	for _, one := range [][2]string{{"origin", b.Origin}, {"take_from", b.TakeFrom}} {
+		if r.Reserved == nil || one[1] == "" {
+			continue
+		}
+		if where := r.Reserved(one[1]); where != "" {
+			wrong = append(wrong, web.Mistake("body."+one[0], "a server follows %s by itself: push the "+
+				"change to %s", one[1], where))
+		}
+	}
+	return wrong
 }
 
 // check returns the mistakes of a request beside those in its files.
@@ -110,6 +138,16 @@ func check(b api.ApplyRequest) []error {
 	if b.Prune && b.Origin == "" {
 		wrong = append(wrong, web.Mistake("body", "only entries of an origin are pruned: name "+
 			"yours"))
+	}
+	return wrong
+}
+
+// held holds the entries of files against other things, and returns the mistakes.
+func (r Resource) held(ctx context.Context, set manifest.Set) (wrong []error) {
+	for _, k := range r.Kinds {
+		if c, is := k.(Checker); is {
+			wrong = append(wrong, web.Mistakes("body.files", c.Check(ctx, set.Entries))...)
+		}
 	}
 	return wrong
 }
@@ -140,6 +178,9 @@ func (r Resource) once(ctx context.Context, b api.ApplyRequest, a Ask) (api.Appl
 	if err != nil {
 		return api.Applied{}, err
 	}
+	if wrong := r.held(ctx, a.Set); len(wrong) > 0 {
+		return api.Applied{}, fault.Refuse(wrong)
+	}
 	looks, err := r.look(ctx)
 	if err != nil {
 		return api.Applied{}, err
@@ -151,6 +192,7 @@ func (r Resource) once(ctx context.Context, b api.ApplyRequest, a Ask) (api.Appl
 	out := describe(steps)
 	out.ID, out.Version, out.Check, out.Origin = b.ID, state.Version, b.Check, b.Origin
 	out.By, out.Proven, out.Reason = a.Giver.Name, a.Giver.Proven, a.Giver.Reason
+	out.Commit = a.Commit
 	out.At = jobs.Time{Time: r.Now()}
 	for _, id := range state.Doubts {
 		if !web.ViewOf(ctx).Whole() {
@@ -178,6 +220,13 @@ func (r Resource) once(ctx context.Context, b api.ApplyRequest, a Ask) (api.Appl
 			d.Set[s.Entry().ID()] = s.Origin
 		}
 	}
+	if a.More != nil {
+		more, err := a.More(state.Version + 1)
+		if err != nil {
+			return out, err
+		}
+		d.Changes = append(d.Changes, more)
+	}
 	return r.make(ctx, state, d, out)
 }
 
@@ -194,6 +243,9 @@ func (r Resource) make(ctx context.Context, was applies.State, d applies.Deed, o
 	d.Event = jobs.Alert{Event: "applied", Object: out.ID, Detail: map[string]any{"by": out.By,
 		"proven": out.Proven, "reason": out.Reason, "origin": out.Origin, "version": out.Version,
 		"counts": out.Counts, "void": out.Void}}
+	if out.Commit != "" {
+		d.Event.Detail["commit"] = out.Commit
+	}
 	if _, err := r.Store.Apply(ctx, was, d); err != nil {
 		return out, err
 	}
@@ -248,14 +300,21 @@ func (r Resource) plan(ctx context.Context, b api.ApplyRequest, a Ask, looks []l
 		}
 		return fmt.Errorf("nothing keeps entries of the kind %s", e.Kind)
 	}
+	var forbidden []error
 	for _, e := range a.Set.Entries {
 		err := may(e)
 		if old, is := was[e.ID()]; is && err == nil {
 			err = may(old)
 		}
 		if err != nil {
-			return nil, err
+			forbidden = append(forbidden, refused(e, err))
 		}
+	}
+	if err := refusal(forbidden); err != nil {
+		return nil, err
+	}
+	if err := a.refused(was); err != nil {
+		return nil, err
 	}
 	origins := map[string]string{}
 	for id, o := range state.Origins {
@@ -271,8 +330,14 @@ func (r Resource) plan(ctx context.Context, b api.ApplyRequest, a Ask, looks []l
 			continue
 		}
 		if err := may(s.Was); err != nil {
+			forbidden = append(forbidden, refused(s.Was, err))
+		}
+		if err := a.mayRemove(s.Was); err != nil {
 			return nil, err
 		}
+	}
+	if err := refusal(forbidden); err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(steps, func(s manifest.Step) bool {
 		return s.Change == manifest.Kept && may(s.Was) != nil

@@ -5,6 +5,7 @@ import (
 
 	"muster/internal/manifest"
 	"muster/jobs/queue/hub"
+	"muster/server/fault"
 	"muster/server/web"
 	"muster/windows"
 )
@@ -18,6 +19,12 @@ type Kind interface {
 
 	// May refuses a caller who may not change an entry; nil: the caller may.
 	May(ctx context.Context, e manifest.Entry) error
+}
+
+// A Checker is a Kind that holds entries of files against other things, such as runbooks.
+type Checker interface {
+	// Check returns all mistakes in those entries that are of its kinds.
+	Check(ctx context.Context, list []manifest.Entry) error
 }
 
 // A View has the entries as they were read.
@@ -39,6 +46,40 @@ type Ask struct {
 	Set      manifest.Set
 	Attached []windows.File
 	Giver    web.Giver
+
+	// An apply of the server itself also has these.
+
+	Commit string                                    // from which the files are; empty: from none
+	May    func(e manifest.Entry) error              // refuses an entry; nil: all are allowed
+	More   func(version int64) (hub.Prepared, error) // is written together with the apply
+}
+
+// refused returns what is wrong with entries of files, and with those that they replace, if the
+// asker may not change them.
+func (a Ask) refused(was map[string]manifest.Entry) error {
+	if a.May == nil {
+		return nil
+	}
+	var wrong []error
+	for _, e := range a.Set.Entries {
+		err := a.May(e)
+		if old, is := was[e.ID()]; is && err == nil {
+			err = a.May(old)
+		}
+		wrong = append(wrong, web.Mistakes("body.files", err)...)
+	}
+	if len(wrong) > 0 {
+		return fault.Refuse(wrong)
+	}
+	return nil
+}
+
+// mayRemove refuses an entry that the asker may not remove.
+func (a Ask) mayRemove(e manifest.Entry) error {
+	if a.May == nil || a.May(e) == nil {
+		return nil
+	}
+	return fault.Refuse(web.Mistakes("body.files", a.May(e)))
 }
 
 // A Ready is the part of an apply that a Kind has prepared.

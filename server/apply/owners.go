@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 
 	"muster/internal/manifest"
 	"muster/server/calendar"
@@ -13,6 +14,12 @@ import (
 func New(s Store, repeated schedules.Resource, c *calendar.Calendar) Resource {
 	return Resource{Store: s, Kinds: []Kind{Schedules{repeated}, Times{c, c.Stock}}, Log: repeated.Log,
 		Now: c.Now, Chance: func() uint16 { return uint16(rand.Uint32()) }, Whole: repeated.Whole}
+}
+
+// With returns the resource with some more kinds.
+func (r Resource) With(kinds ...Kind) Resource {
+	r.Kinds = append(slices.Clone(r.Kinds), kinds...)
+	return r
 }
 
 // Owners says which entries come from an origin.

@@ -26,10 +26,14 @@ func (k Times) Look(ctx context.Context) (View, error) {
 	return timesView{k.Calendar, table, book, k.Stock}, err
 }
 
-// May refuses a caller who is no admin of the whole house, as muster windows apply does.
-func (k Times) May(ctx context.Context, _ manifest.Entry) error {
+// May refuses a caller who is no admin of the whole house, as muster windows apply does. A window
+// of one customer that opens nothing before somebody approves it is a proposal: who may order there
+// may apply it.
+func (k Times) May(ctx context.Context, e manifest.Entry) error {
 	v, act := web.ViewOf(ctx), access.Act{Verb: access.Admin}
-	if v.May(act) {
+	w, is := e.Value.(windows.Window)
+	proposal := is && w.Approval && Only(e, e.Customer) == nil
+	if v.May(act) || proposal && v.MayCustomer(access.Act{Verb: access.Order}, e.Customer) {
 		return nil
 	}
 	return v.RefuseHouse(act)

@@ -1,4 +1,4 @@
-// Package firing does what triggers say about events: it follows the file of triggers, submits
+// Package firing does what triggers say about events: it follows the triggers in force, submits
 // their tasks on the way of a person's run, and remembers each firing with its event.
 //
 // A trigger is a standing order. Its principal is trigger:NAME, to which the file of access grants

@@ -37,7 +37,11 @@ func (f *Firer) Due(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	set, broken := f.Keeper.Set(), f.Keeper.Complaint() != ""
+	set, err := f.Keeper.Set(ctx)
+	if err != nil {
+		return err
+	}
+	broken := f.Keeper.Complaint() != ""
 	var errs []error
 	for name, past := range all {
 		if _, _, ripe := past.Ripe(f.Now()); !ripe {
@@ -45,7 +49,7 @@ func (f *Firer) Due(ctx context.Context) error {
 		}
 		t, found := set.Find(name)
 		if !found && broken {
-			continue // the file has a mistake that somebody will correct
+			continue // there is a mistake that somebody will correct
 		}
 		if !found {
 			t = triggers.Trigger{Name: name}

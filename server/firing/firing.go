@@ -95,8 +95,12 @@ func (f *Firer) lock(trigger string) func() {
 // Fire does what triggers say about an event. An error means that it is not known what became of
 // the event, or that Redis is away: the same call again completes it, and does nothing twice.
 func (f *Firer) Fire(ctx context.Context, e events.Event) (events.Outcome, error) {
-	set, out := f.Keeper.Set(), events.Outcome{}
-	if why := f.Keeper.Complaint(); set == nil && why != "" {
+	out := events.Outcome{}
+	set, err := f.Keeper.Set(ctx)
+	if err != nil {
+		return out, fmt.Errorf("it is not known which triggers are in force: %w", err)
+	}
+	if why := f.Keeper.broken(); f.Keeper.File() == nil && why != "" {
 		return out, fmt.Errorf("no triggers are in force: %s", why)
 	}
 	memory := triggers.Memory{Now: f.Now()}
@@ -109,7 +113,6 @@ func (f *Firer) Fire(ctx context.Context, e events.Event) (events.Outcome, error
 	if len(names) == 0 {
 		return out, nil
 	}
-	var err error
 	if memory.Stems, memory.Doubt, err = f.descent(ctx, e); err != nil {
 		return out, err
 	}

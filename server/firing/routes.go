@@ -58,8 +58,12 @@ func (s Routes) list(ctx context.Context, _ *web.Nothing) (*listOutput, error) {
 	if err != nil {
 		return nil, web.Problem(err)
 	}
+	set, err := s.Keeper.Set(ctx)
+	if err != nil {
+		return nil, web.Problem(err)
+	}
 	out := &listOutput{api.TriggerList{Triggers: []api.TriggerInfo{}}}
-	for _, t := range s.Keeper.Set().All() {
+	for _, t := range set.All() {
 		out.Body.Triggers = append(out.Body.Triggers, s.info(t, past[t.Name]))
 	}
 	out.Body.Complaint = s.Keeper.Complaint()
@@ -67,7 +71,11 @@ func (s Routes) list(ctx context.Context, _ *web.Nothing) (*listOutput, error) {
 }
 
 func (s Routes) show(ctx context.Context, in *triggerInput) (*oneOutput, error) {
-	t, found := s.Keeper.Set().Find(in.Trigger)
+	set, err := s.Keeper.Set(ctx)
+	if err != nil {
+		return nil, web.Problem(err)
+	}
+	t, found := set.Find(in.Trigger)
 	if !found {
 		return nil, huma.Error404NotFound(fmt.Sprintf("there is no trigger %s; `muster trigger ls` "+
 			"lists them", wording.Quote(in.Trigger)))
@@ -101,7 +109,11 @@ func (s Routes) info(t triggers.Trigger, p triggers.Past) api.TriggerInfo {
 
 // test says what triggers would do about an event, and changes nothing.
 func (s Routes) test(ctx context.Context, in *testInput) (*testOutput, error) {
-	b, set := in.Body, s.Keeper.Set()
+	b := in.Body
+	set, err := s.Keeper.Set(ctx)
+	if err != nil {
+		return nil, web.Problem(err)
+	}
 	if _, found := set.Find(b.Trigger); b.Trigger != "" && !found {
 		return nil, web.Refusal([]error{web.Mistake("body.trigger", "there is no trigger %s",
 			wording.Quote(b.Trigger))})
@@ -121,7 +133,11 @@ func (f *Firer) Foresee(ctx context.Context, e events.Event, only string) (
 	if err != nil {
 		return nil, err
 	}
-	set, m := f.Keeper.Set(), triggers.Memory{Now: f.Now(), Past: past}
+	set, err := f.Keeper.Set(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := triggers.Memory{Now: f.Now(), Past: past}
 	if m.Stems, m.Doubt, err = f.descent(ctx, e); err != nil {
 		return nil, err
 	}

@@ -225,7 +225,7 @@ func (h *Herald) try(ctx context.Context, to notify.Receiver, d outbox.Delivery)
 // Words says what is wrong; empty: nothing.
 func Words(ctx context.Context, o *outbox.Outbox, k *Keeper, now time.Time) string {
 	if text := k.Complaint(); text != "" {
-		return "notifications: the old rules stay: " + text
+		return "notifications: not all rules are in force: " + text
 	}
 	if o == nil || k.Rules() == nil {
 		return ""

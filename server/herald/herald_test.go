@@ -436,7 +436,7 @@ func (s *stage) run() {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { store.Close() })
-	s.keep = NewKeeper(s.read, hclog.NewNullLogger())
+	s.keep = NewKeeper(s.read, nil, hclog.NewNullLogger())
 	s.box = outbox.New(store, s.keep.Wanted)
 	if err := store.Migrate(s.t.Context()); err != nil {
 		s.t.Fatal(err)

@@ -21,7 +21,9 @@ type Watch struct {
 	Schedules func(context.Context) ([]hub.Schedule, error)
 	Held      func(context.Context, time.Time) ([]jobs.TaskID, error)
 	Task      func(context.Context, jobs.TaskID) (jobs.TaskInfo, error)
-	state     map[string]string // as the last look saw them
+	// Repositories says what is wrong with each repository; empty: nothing. nil: there are none.
+	Repositories func(context.Context) (map[string]string, error)
+	state        map[string]string // as the last look saw them
 }
 
 // look returns what is to be told, and the state that the next look compares with, once that is
@@ -45,6 +47,16 @@ func (w *Watch) look(ctx context.Context, now time.Time) (list []notify.Signal,
 		missing := z.Missing()
 		list = append(list, w.level(next, notify.Signal{What: notify.ZoneUnserved, Zone: zone,
 			Over: missing == "" || z.Open == 0, Note: missing}, now)...)
+	}
+	if w.Repositories != nil {
+		all, err := w.Repositories(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		for name, trouble := range all {
+			list = append(list, w.level(next, notify.Signal{What: notify.ApplyFailed, Object: name,
+				Over: trouble == "", Note: trouble}, now)...)
+		}
 	}
 	more, err := w.ticks(ctx, now)
 	if err != nil {

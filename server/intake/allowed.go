@@ -8,7 +8,6 @@ import (
 	"muster/access"
 	"muster/fleet"
 	"muster/jobs"
-	"muster/jobs/lane"
 	"muster/server/draft"
 	"muster/server/web"
 )
@@ -25,7 +24,7 @@ func (s *submission) checkRights(ctx context.Context) error {
 		return err
 	}
 	if b := s.ask.Body; b.Supersedes != "" || b.OverrideFreeze != "" ||
-		s.ask.Waits.Lane.Mode == string(lane.Latest) {
+		s.ask.Waits.Lane.EndsOthers() {
 		verbs = append(verbs, access.Order) // it ends work of others, or goes on in spite of an order
 	}
 	if s.ask.Glass != "" {

@@ -57,6 +57,7 @@ type Entry struct {
 	Log      hclog.Logger
 	Now      func() time.Time
 	Chance   func() uint16
+	Aside    Aside            // after which jobs a host is set aside
 	Times    func() time.Time // since when the timetable has been in force; nil: it is not signed
 
 	// Audit writes the entry of a task before the task is put; nil: nobody does.
@@ -136,6 +137,9 @@ func (e *Entry) PutOnce(ctx context.Context, p *draft.Draft) error {
 	}
 	end, err := e.order(ctx, p, "", hash)
 	if err != nil {
+		return err
+	}
+	if err := e.Aside.mark(p); err != nil {
 		return err
 	}
 	p.Order = hash

@@ -102,7 +102,7 @@ func refuse(wrong []error, err error) error {
 // later a host begins than the others; nil: all at once. An error comes from Redis.
 func (in *Intake) Tick(ctx context.Context, a Ask, offset func(host string) time.Duration) (
 	draft.Draft, []error, error) {
-	p, wrong, err := in.resolve(ctx, a, false)
+	p, wrong, err := in.resolve(ctx, in.Look, a, false)
 	p.Task.Spec.Schedule, p.Task.Spec.Tick = a.Schedule, a.Tick
 	if err != nil || len(wrong) > 0 {
 		return p, wrong, err
@@ -114,7 +114,7 @@ func (in *Intake) Tick(ctx context.Context, a Ask, offset func(host string) time
 // Foresee drafts a task that nobody submits, to find out when it would be done.
 func (in *Intake) Foresee(ctx context.Context, a Ask) (draft.Draft, error) {
 	a.Body.DryRun, a.Body.ID = true, ""
-	p, more, err := in.resolve(ctx, a, true)
+	p, more, err := in.resolve(ctx, in.Look, a, true)
 	if err = refuse(append(a.Wrong, more...), err); err != nil {
 		return p, err
 	}
@@ -129,14 +129,20 @@ func (in *Intake) Foresee(ctx context.Context, a Ask) (draft.Draft, error) {
 	return p, refuse(wrong, err)
 }
 
+// scenes finds out how the hosts of a selector stand.
+type scenes interface {
+	Scene(ctx context.Context, on string) (stock.Scene, error)
+}
+
 // resolve drafts what a request comes to now, or returns all that is wrong with it.
-func (in *Intake) resolve(ctx context.Context, a Ask, foretold bool) (draft.Draft, []error, error) {
+func (in *Intake) resolve(ctx context.Context, look scenes, a Ask, foretold bool) (draft.Draft,
+	[]error, error) {
 	catalog := in.Catalog()
 	b, stored, err := in.Files.Keep(ctx, a.Body, catalog, a.Operator)
 	if err != nil {
 		return draft.Draft{}, nil, err
 	}
-	v, err := in.Look.Scene(ctx, b.On)
+	v, err := look.Scene(ctx, b.On)
 	if err != nil {
 		return draft.Draft{}, nil, err
 	}

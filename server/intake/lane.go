@@ -59,6 +59,15 @@ func (s *submission) scopeLane(view *web.View) error {
 	if l.Key == "" {
 		return nil
 	}
+	if l.Mode == string(lane.Pipeline) {
+		_, err := draft.CheckOf(s.draft.Task.Spec)
+		if err == nil && len(s.draft.Secrets) > 0 {
+			err = errors.New("a task with secret arguments cannot be checked by its lane")
+		}
+		if err != nil {
+			return fault.Refuse(fault.Each("query.lane_mode", err))
+		}
+	}
 	of := map[string]bool{}
 	for _, h := range s.draft.Picked {
 		of[h.Customer] = true

@@ -77,7 +77,7 @@ func (o *Openings) Appoint(ctx context.Context, p *draft.Draft, how api.Timed,
 		}
 	}
 	if !spec.Window {
-		p.Held = held(book, seats, fits, spec.Override)
+		p.Held = append(p.Held, held(book, seats, fits, spec.Override)...)
 	}
 	p.Task.Own = map[string]jobs.Micros{}
 	for i, seat := range seats {
@@ -130,13 +130,7 @@ func (o *Openings) seats(ctx context.Context, p *draft.Draft, offset func(string
 	seats []windows.Seat, unknown []string, err error) {
 	spec := p.Task.Spec
 	seats = make([]windows.Seat, len(p.Picked))
-	fields := map[string]bool{}
-	if spec.Window {
-		for _, h := range p.Picked {
-			fields[jobs.EstimateField(spec.Work(), h)] = true
-		}
-	}
-	estimates, err := o.Estimates.Estimates(ctx, slices.Collect(maps.Keys(fields)))
+	known, err := o.usual(ctx, p)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -145,11 +139,11 @@ func (o *Openings) seats(ctx context.Context, p *draft.Draft, offset func(string
 		from = at
 	}
 	for i, h := range p.Picked {
-		known := estimates[jobs.EstimateField(spec.Work(), h)].P90
-		if known == 0 {
+		usual := known[kindOf(h)]
+		if usual == 0 {
 			unknown = append(unknown, h.Name)
 		}
-		takes := cmp.Or(known, spec.Expect)
+		takes := cmp.Or(usual, spec.Expect)
 		seats[i] = windows.Seat{Place: jobs.Place(h), Zone: h.Zone, From: from, Takes: takes}
 		if spec.Disruptive {
 			seats[i].Group = h.Group
@@ -162,6 +156,33 @@ func (o *Openings) seats(ctx context.Context, p *draft.Draft, offset func(string
 		}
 	}
 	return seats, unknown, nil
+}
+
+// A kind has hosts that have an estimate in common.
+type kind struct{ model, customer string }
+
+func kindOf(h fleet.Host) kind { return kind{h.Labels["model"], h.Customer} }
+
+// usual returns how long the work of a draft takes on each kind of its hosts, as far as that is
+// known; nothing if the work needs no window.
+func (o *Openings) usual(ctx context.Context, p *draft.Draft) (map[kind]time.Duration, error) {
+	if !p.Task.Spec.Window {
+		return nil, nil
+	}
+	fields := map[kind]string{}
+	for _, h := range p.Picked {
+		if k := kindOf(h); fields[k] == "" {
+			fields[k] = jobs.EstimateField(p.Task.Spec.Work(), h)
+		}
+	}
+	estimates, err := o.Estimates.Estimates(ctx, slices.Collect(maps.Values(fields)))
+	known := map[kind]time.Duration{}
+	for k, field := range fields {
+		if e := estimates[field].P90; e > 0 {
+			known[k] = e
+		}
+	}
+	return known, err
 }
 
 // Slots returns how many jobs the nodes of each zone do at a time.

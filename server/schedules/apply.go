@@ -150,14 +150,27 @@ func (p *applying) entry(e windows.Entry, was hub.Schedule, found bool, now time
 // refuseTicks adds to each schedule the reason why a tick at this moment would have no task.
 func (s Resource) refuseTicks(ctx context.Context, p *applying,
 	entries []windows.Entry) error {
-	for i, e := range entries {
-		wrong, err := s.Refusals(ctx, Request(e), p.giver)
-		if err != nil {
-			return err
-		}
-		p.out.Schedules[i].Refused = wording.ClipTo(fault.Words(wrong), duties.ResultMax)
+	why, err := s.refusals(ctx, entries, p.giver)
+	for i, text := range why {
+		p.out.Schedules[i].Refused = text
 	}
-	return nil
+	return err
+}
+
+// refusals returns the reason why a tick of each schedule would have no task at this moment; empty:
+// it would have one.
+func (s Resource) refusals(ctx context.Context, entries []windows.Entry, g web.Giver) ([]string,
+	error) {
+	var list []api.Submit
+	for _, e := range entries {
+		list = append(list, Request(e))
+	}
+	why, err := s.Refusals(ctx, list, g)
+	var out []string
+	for _, wrong := range why {
+		out = append(out, wording.ClipTo(fault.Words(wrong), duties.ResultMax))
+	}
+	return out, err
 }
 
 // tooMany returns a mistake for each owner who would have too many schedules: those of the files

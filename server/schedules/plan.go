@@ -8,10 +8,8 @@ import (
 	"muster/access"
 	"muster/api"
 	"muster/internal/manifest"
-	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue/hub"
-	"muster/server/duties"
 	"muster/server/fault"
 	"muster/server/web"
 	"muster/windows"
@@ -57,20 +55,19 @@ func (l Look) Prepare(ctx context.Context, set []windows.Entry, gone []string, g
 	for _, one := range l.List {
 		was[one.Name] = one
 	}
+	why, err := l.of.refusals(ctx, set, g)
+	if err != nil {
+		return hub.Prepared{}, nil, err
+	}
 	p, notes := applying{giver: g}, []string{}
-	for _, e := range set {
+	for i, e := range set {
 		old, found := was[e.Name]
 		if old.Doubt() != nil {
 			old.Schedule = jobs.Schedule{Entry: windows.Entry{Name: e.Name}, Version: old.Version}
 		}
 		p.entry(e, old, found, l.now)
-		why, err := l.of.Refusals(ctx, Request(e), g)
-		if err != nil {
-			return hub.Prepared{}, nil, err
-		}
-		if len(why) > 0 {
-			notes = append(notes, "schedule "+e.Name+": a tick now would have no task: "+
-				wording.ClipTo(fault.Words(why), duties.ResultMax))
+		if why[i] != "" {
+			notes = append(notes, "schedule "+e.Name+": a tick now would have no task: "+why[i])
 		}
 		for _, note := range p.out.Schedules[len(p.out.Schedules)-1].Notes {
 			notes = append(notes, "schedule "+e.Name+": "+note)

@@ -89,8 +89,8 @@ type Resource struct {
 	// HostsOn returns the hosts that a selector picks now in the whole house.
 	HostsOn func(ctx context.Context, selector string) ([]string, error)
 
-	// Refusals returns the reasons why a task would be refused.
-	Refusals func(ctx context.Context, b api.Submit, by web.Giver) ([]error, error)
+	// Refusals returns the reasons why each of some tasks would be refused.
+	Refusals func(ctx context.Context, list []api.Submit, by web.Giver) ([][]error, error)
 }
 
 // Routes registers the routes of schedules.

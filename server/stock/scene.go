@@ -12,13 +12,15 @@ import (
 	"muster/fleet"
 	"muster/internal/wording"
 	"muster/jobs"
+	"muster/jobs/quarantine"
 	"muster/jobs/queue"
 	"muster/server/web"
 )
 
-// Drains say which hosts selections leave out.
+// Drains say which hosts selections leave out, and which ones of these take checks.
 type Drains interface {
 	Drained(ctx context.Context) (map[string]jobs.Drain, error)
+	Quarantined(ctx context.Context) (map[string]quarantine.Mark, error)
 }
 
 // Jobs reads the jobs of one task in the order of its frozen host list, from a place on, so
@@ -50,53 +52,41 @@ func NewLooker(s *Store, d Drains, f Facts, j Jobs) *Looker {
 
 // A Scene resolves selectors as hosts stand at one moment.
 type Scene struct {
-	*Stock         // with the labels of the moment; nil: there is none
-	All     *Stock // all hosts, also those that the caller does not see, without such labels
-	Drained map[string]jobs.Drain
+	*Stock // with the labels of the moment; nil: there is none
+	// All has all hosts, also those that the caller does not see, without such labels.
+	All     *Stock
+	Drained map[string]jobs.Drain      // also the hosts in quarantine
+	aside   *aside                     // nil: no host is in quarantine
 	earlier map[fleet.Earlier][]string // hosts of earlier tasks, as far as the selector asks
 	wrong   []error                    // with what the selector says of these
+	picks   map[string]fleet.Picked    // by selector; nil: they are not kept
 }
 
 // Scene finds out how hosts stand, with the facts and earlier tasks that a selector names; it may
 // be empty. It has the hosts that the caller sees, whose view is in the context. An error comes
 // from Redis: PickFor and Choose report mistakes in the selector.
 func (l *Looker) Scene(ctx context.Context, on string) (Scene, error) {
-	drained, err := l.drains.Drained(ctx)
+	m, err := l.Moment(ctx)
 	if err != nil {
 		return Scene{}, err
 	}
-	view, all := web.ViewOf(ctx), l.store.Now()
-	st, err := l.withFacts(ctx, l.parts.seen(view, all), on)
-	if err != nil {
-		return Scene{}, err
-	}
-	v := Scene{All: all, Drained: drained, Stock: l.withDrains(st, drained),
-		earlier: map[fleet.Earlier][]string{}}
-	sel, err := fleet.ParseSelector(on)
-	if err != nil {
-		return v, nil
-	}
-	for _, e := range sel.Earlier() {
-		names, err := l.earlier(ctx, view, e)
-		var bad *earlierError
-		switch {
-		case errors.As(err, &bad):
-			v.wrong = append(v.wrong, bad)
-		case err != nil:
-			return v, err
-		}
-		v.earlier[e] = names
-	}
-	return v, nil
+	return m.Scene(ctx, on)
 }
 
 // PickFor picks hosts for work.
 func (v Scene) PickFor(on string) (fleet.Picked, error) {
+	if p, known := v.picks[on]; known {
+		return p, nil
+	}
 	sel, err := v.parse(on)
 	if err != nil {
 		return fleet.Picked{}, err
 	}
-	return v.Pick(sel)
+	p, err := v.Pick(sel)
+	if err == nil && v.picks != nil {
+		v.picks[on] = p
+	}
+	return p, err
 }
 
 // Choose picks hosts whether they are drained or not.
