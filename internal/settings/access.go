@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
 
 	"muster/access"
 	"muster/fleet"
@@ -40,3 +41,22 @@ type Access struct {
 
 // Access returns where the file is: the configured place, or the usual one.
 func (s Settings) Access() Access { return Access{s.Server.Access, s.Server.Usual.Access} }
+
+// Notify returns where the file of notifications is: the configured place, or the usual one.
+func (s Settings) Notify() Access { return Access{s.Server.Notify, s.Server.Usual.Notify} }
+
+// Events returns where the file of sources is: the configured place, or the usual one.
+func (s Settings) Events() Access { return Access{s.Server.Events, s.Server.Usual.Events} }
+
+// Triggers returns where the file of triggers is: the configured place, or the usual one.
+func (s Settings) Triggers() Access { return Access{s.Server.Triggers, s.Server.Usual.Triggers} }
+
+// Repositories returns where the file of repositories is: the configured place, or the usual one.
+func (s Settings) Repositories() Access {
+	return Access{s.Server.Repositories, s.Server.Usual.Repositories}
+}
+
+// RepositoryDir returns the folder of the copies of repositories, beside that of the audit log.
+func (s Settings) RepositoryDir() string {
+	return filepath.Join(filepath.Dir(s.Past.Audit.Dir), "repositories")
+}

@@ -14,6 +14,7 @@ import (
 	"muster/history"
 	"muster/internal/sources"
 	"muster/jobs"
+	"muster/jobs/quarantine"
 	"muster/jobs/queue"
 	"muster/jobs/queue/keys"
 	"muster/master"
@@ -138,7 +139,8 @@ func (s Settings) ServerConfig(version string) server.Config {
 		URL: s.Server.URL, OIDC: s.Server.OIDC.config(),
 		NoPages: !s.Server.Pages, Claims: s.Redis.Embedded, Version: version, Name: s.Node.Name,
 		FactsStale: s.Facts.Stale, HistoryKeep: s.Past.History.Keep, Overload: s.Worker().Overload,
-		Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
+		Quarantine: quarantine.Policy(s.Server.Quarantine),
+		Blobs:      server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
 }
 
 // HistoryConfig is the configuration of history.
@@ -217,7 +219,7 @@ func (s Settings) Validate() error {
 	}
 	errs = append(errs, s.ServerConfig("").Validate(), s.Sources().Validate(),
 		s.HistoryConfig().Validate(), s.Past.Audit.validate())
-	errs = append(errs, s.Keys.Secrets.validate())
+	errs = append(errs, s.Keys.Secrets.validate(), s.Server.Quarantine.validate())
 	if s.Blobs.Cache < 0 {
 		errs = append(errs, fmt.Errorf("blobs.cache = %d: want 0 bytes or more", s.Blobs.Cache))
 	}
@@ -231,4 +233,13 @@ func prefixed(section string, err error) error {
 	}
 	lines := strings.Split(err.Error(), "\n")
 	return errors.New(section + strings.Join(lines, "\n"+section))
+}
+
+// validate refuses a policy that nobody would miss: it names what it is for, and is off.
+func (q Quarantine) validate() error {
+	if !q.Unknown && len(q.Runbooks)+len(q.Customers) > 0 {
+		return errors.New("server.quarantine has runbooks or customers, and unknown = false: set " +
+			"unknown to true, or leave the others out")
+	}
+	return nil
 }

@@ -29,9 +29,3 @@ func NotifyRules(a Access) func() (*notify.Rules, error) {
 		return r, err
 	}
 }
-
-// Notify returns where the file of notifications is: the configured place, or the usual one.
-func (s Settings) Notify() Access { return Access{s.Server.Notify, s.Server.Usual.Notify} }
-
-// Events returns where the file of sources is: the configured place, or the usual one.
-func (s Settings) Events() Access { return Access{s.Server.Events, s.Server.Usual.Events} }

@@ -118,11 +118,21 @@ type Server struct {
 	TLS         TLS      `mapstructure:"tls"`
 	OIDC        OIDC     `mapstructure:"oidc"`
 
+	Quarantine   Quarantine `mapstructure:"quarantine"`
+	Repositories string     `mapstructure:"repositories"` // file; empty: the default one
+
 	Usual Usual `mapstructure:"-"`
 }
 
+// Quarantine says after which jobs a host takes no job but checks.
+type Quarantine struct {
+	Unknown   bool     `mapstructure:"unknown"`   // those that end unknown
+	Runbooks  []string `mapstructure:"runbooks"`  // of these; empty: of all
+	Customers []string `mapstructure:"customers"` // on hosts of these; empty: of all
+}
+
 // Usual says which files have their default place, and need not be there.
-type Usual struct{ Access, Notify, Triggers, Events bool }
+type Usual struct{ Access, Notify, Triggers, Events, Repositories bool }
 
 // TLS names the files of a certificate and its key, in PEM, and of the authorities of callers.
 type TLS struct {
@@ -271,6 +281,7 @@ func defaults(m local.Machine) map[string]any {
 		"master.standby":               []string{},
 		"node.name":                    m.Host,
 		"node.dir":                     m.NodeDir(),
+		"node.playbooks":               "",
 		"overload.after":               o.After,
 		"overload.cooldown":            o.Cooldown,
 		"overload.fair_by":             string(o.FairBy),
@@ -316,6 +327,10 @@ func serverDefaults(m local.Machine) map[string]any {
 		"server.notify":                  "",
 		"server.triggers":                "",
 		"server.events":                  "",
+		"server.quarantine.unknown":      false,
+		"server.quarantine.runbooks":     []string{},
+		"server.quarantine.customers":    []string{},
+		"server.repositories":            "",
 		"server.tls.cert":                "",
 		"server.tls.key":                 "",
 		"server.tls.client_ca":           "",
@@ -421,6 +436,9 @@ func read(s Source, m local.Machine) (Settings, error) {
 	}
 	if out.Server.Events == "" {
 		out.Server.Events, out.Server.Usual.Events = m.EventsFile(), true
+	}
+	if out.Server.Repositories == "" {
+		out.Server.Repositories, out.Server.Usual.Repositories = m.RepositoriesFile(), true
 	}
 	if out.Past.Audit.Dir == "" {
 		out.Past.Audit.Dir = m.AuditDir(out.Node.Dir)

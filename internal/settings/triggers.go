@@ -29,6 +29,3 @@ func TriggerSet(a Access) func() (*triggers.Set, error) {
 		return s, err
 	}
 }
-
-// Triggers returns where the file of triggers is: the configured place, or the usual one.
-func (s Settings) Triggers() Access { return Access{s.Server.Triggers, s.Server.Usual.Triggers} }
