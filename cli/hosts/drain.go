@@ -69,10 +69,23 @@ func turnHosts(ctx context.Context, s *cli.Session, verb string, args []string,
 	if s.JSON {
 		return s.WriteJSON(did)
 	}
-	return s.Write(drainedText(verb+"ed", did))
+	return s.Write(drainedText(doneWord(verb), did))
 }
 
-// drainedText describes the result of a drain or undrain.
+// doneWord says what an order has done to hosts.
+func doneWord(verb string) string {
+	switch verb {
+	case "quarantine":
+		return inQuarantine
+	case "unquarantine":
+		return "released"
+	}
+	return verb + "ed"
+}
+
+const inQuarantine = "put into quarantine"
+
+// drainedText describes the result of an order about hosts.
 func drainedText(done string, d api.DrainAnswer) string {
 	var lines []string
 	if d.Count > 0 {
@@ -83,6 +96,10 @@ func drainedText(done string, d api.DrainAnswer) string {
 	case d.Already == "":
 	case done == "drained":
 		lines = append(lines, "drained already: "+cli.Cell(d.Already))
+	case done == inQuarantine:
+		lines = append(lines, "in quarantine already: "+cli.Cell(d.Already))
+	case done == "released":
+		lines = append(lines, "not in quarantine: "+cli.Cell(d.Already))
 	default:
 		lines = append(lines, "not drained: "+cli.Cell(d.Already))
 	}

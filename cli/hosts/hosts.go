@@ -21,7 +21,7 @@ import (
 func NewHosts() *cobra.Command {
 	c := newHostsList("hosts [SELECTOR]")
 	c.AddCommand(newHostsList("ls [SELECTOR]"), newHostShow(), newHostDrain(), newHostUndrain(),
-		newHostRelease(),
+		newHostRelease(), newQuarantine(), newUnquarantine(), newQuarantined(),
 		enroll.New(), newHostsImport(), withLive(newHostsCheck()), newHostsDiff())
 	return c
 }

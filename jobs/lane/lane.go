@@ -24,21 +24,22 @@ const (
 	Latest   Mode = "latest"   // likewise; and it ends those that wait before it, superseded
 	Parallel Mode = "parallel" // until fewer than so many of those before it are left
 	Gate     Mode = "gate"     // until all before it have succeeded; else a person decides
+	Pipeline Mode = "pipeline" // until all before it have ended, and then its check has succeeded
 )
 
 // Modes lists all modes as people write them, for help and errors.
-const Modes = "serial, latest, gate or parallel=N"
+const Modes = "serial, latest, gate, pipeline or parallel=N"
 
 // MostMax bounds the tasks of a lane that run at a time.
 const MostMax = 100
 
-// ParseMode reads serial, latest, gate or parallel=N. An empty text means serial.
+// ParseMode reads serial, latest, gate, pipeline or parallel=N. An empty text means serial.
 func ParseMode(text string) (m Mode, most int, err error) {
 	name, number, numbered := strings.Cut(text, "=")
 	switch m = Mode(name); {
 	case text == "":
 		return Serial, 1, nil
-	case !numbered && (m == Serial || m == Latest || m == Gate):
+	case !numbered && (m == Serial || m == Latest || m == Gate || m == Pipeline):
 		return m, 1, nil
 	case m != Parallel || !numbered:
 		return "", 0, fmt.Errorf("%q is no mode of a lane: want %s", text, Modes)
@@ -77,6 +78,7 @@ type Entry struct {
 	Over    bool        `json:"over,omitempty"`   // a newer one takes its place: it never begins
 	Runbook string      `json:"runbook"`
 	By      string      `json:"by"` // the operator
+	Tried
 }
 
 // Words returns the mode as people write it.
@@ -100,9 +102,11 @@ type Fate string
 // The fates of a task.
 const (
 	Living Fate = "living" // it waits or runs, or is being submitted
-	Good   Fate = "good"   // it has ended, and all its hosts succeeded
-	Bad    Fate = "bad"    // it has ended otherwise after it began
-	Absent Fate = "absent" // it never began and never will: cancelled, expired, unknown
+	// Stopped: its rule has stopped it, none of its jobs runs, and a person could let it go on.
+	Stopped Fate = "stopped"
+	Good    Fate = "good"   // it has ended, and all its hosts succeeded
+	Bad     Fate = "bad"    // it has ended otherwise after it began
+	Absent  Fate = "absent" // it never began and never will: cancelled, expired, unknown
 )
 
 // FateOf returns the fate of a task by what the queue says of it.
@@ -110,6 +114,8 @@ func FateOf(e Entry, t jobs.TaskInfo) Fate {
 	switch {
 	case t.CancelledInSubmit, t.State != jobs.TaskEnded && t.Total == 0 && e.Put:
 		return Absent
+	case e.Begun && t.State == jobs.TaskStopped && t.Running == 0 && byRule(t):
+		return Stopped
 	case t.State != jobs.TaskEnded:
 		return Living
 	case t.Total == 0 && e.Begun:
@@ -138,6 +144,7 @@ type Next struct {
 	Newest    jobs.TaskID   // the task that takes it
 	Forget    []jobs.TaskID // the lane has no more to do with these
 	Failed    []jobs.TaskID // these failed, and tasks of mode gate wait behind them
+	Piped
 }
 
 // Decide decides what is next in a lane. list is sorted; fates has those of its tasks, and a task
@@ -147,11 +154,12 @@ func Decide(list []Entry, fates map[jobs.TaskID]Fate, now time.Time) Next {
 	n.Newest = newest(list, fates)
 	behind := 0 // that run: those in front of them came back late
 	for _, e := range list {
-		if e.Begun && !e.Failed && fates[e.Task] == Living {
+		if e.Begun && !e.Failed && alive(fates[e.Task]) {
 			behind++
 		}
 	}
 	left, failed, waits := 0, 0, false // of those before; none overtakes one that waits
+	var ahead []jobs.TaskID
 	for i, e := range list {
 		age := now.Sub(e.Since.Time())
 		switch fate := fates[e.Task]; {
@@ -167,20 +175,24 @@ func Decide(list []Entry, fates map[jobs.TaskID]Fate, now time.Time) Next {
 			waits = true // it is being submitted
 		case !e.Put && age < kept && fate != Good && !e.Begun:
 			continue // its submit may still be repeated: it keeps its place, and nobody waits
-		case fate != Living:
+		case !alive(fate):
 			n.Forget = append(n.Forget, e.Task)
 			continue
 		case e.Begun:
 			behind--
+			n.remove(e, fate, list[i+1:], fates)
 		case e.Over, e.Mode == Latest && e.Task != n.Newest:
 			n.Supersede = append(n.Supersede, e.Task)
 			continue
+		case e.Mode == Pipeline:
+			waits = n.pipe(e, fates, place{ahead, waits || left+behind > 0}) || waits
 		case !waits && left+behind < e.Most && (e.Mode != Gate || failed == 0):
 			n.Begin = append(n.Begin, e.Task)
 		default:
 			waits = true
 		}
 		left++
+		ahead = append(ahead, e.Task)
 	}
 	return n
 }
@@ -219,15 +231,16 @@ func Why(list []Entry, next Next, id jobs.TaskID, seen func(jobs.TaskID) bool) s
 	ahead := slices.DeleteFunc(slices.Clone(list[:at]), func(e Entry) bool {
 		return e.Failed || slices.Contains(next.Forget, e.Task)
 	})
+	check := whyPiped(list[at], len(ahead) == 0)
 	if len(ahead) == 0 {
-		return "it begins in a moment"
+		return cmp.Or(check, "it begins in a moment")
 	}
 	more := ""
 	if len(ahead) > 1 {
 		more = fmt.Sprintf(" and %d more", len(ahead)-1)
 	}
 	if !seen(ahead[0].Task) {
-		return "it waits for a task before it"
+		return "it waits for a task before it" + check
 	}
-	return fmt.Sprintf("it waits for task %s of %s%s", ahead[0].Task, ahead[0].By, more)
+	return fmt.Sprintf("it waits for task %s of %s%s%s", ahead[0].Task, ahead[0].By, more, check)
 }

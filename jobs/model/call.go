@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/quarantine"
 )
 
 const (
@@ -246,6 +247,15 @@ func (c *call) unlock(id jobs.ID, j Job, t *task) {
 	}
 }
 
+// weigh lets the end of a job decide about its host. It writes at once: no other call is between.
+func weigh(c *call, id jobs.ID, t *task, o End) {
+	event := c.Semaphores.Aside.After(t.Head.Quarantine, quarantine.End{Host: id.Host(),
+		Job: string(id), At: c.now.String(), Outcome: string(o.Outcome), Error: o.Error})
+	if event != "" {
+		c.event(event, id.Host())
+	}
+}
+
 // finish ends a job. If something may still act on its host, the host stays locked until the lock
 // ends.
 func (c *call) finish(id jobs.ID, j Job, o End, d doubt) {
@@ -261,6 +271,7 @@ func (c *call) finish(id jobs.ID, j Job, o End, d doubt) {
 	})
 	if t != nil {
 		t.ends = append(t.ends, o.Outcome)
+		weigh(c, id, t, o)
 		if j.State == jobs.Running {
 			t.running--
 		}

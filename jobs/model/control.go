@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/quarantine"
 )
 
 // Ending is a call of the script end.
@@ -170,21 +171,15 @@ func (c *call) turn(a Turn) Turned {
 	case "limit":
 		return c.limit(a)
 	case "guard":
-		t := c.task(jobs.TaskID(a.Object))
-		if t == nil {
-			return Turned{Status: Absent}
-		}
-		if t.Head.Guarded {
-			return already
-		}
-		c.write(func() { c.Tasks[t.id].Head.Guarded = true })
-		return Turned{Status: "ok"}
+		return giveGuard(c, c.task(jobs.TaskID(a.Object)))
 	case "clear":
 		return c.clear(a)
 	case "gate":
 		return c.gate(a)
 	case "release":
 		return c.giveHostBack(a)
+	case quarantine.SetAside, quarantine.Release:
+		return setAside(c, a)
 	case "thaw":
 		f := c.flags.Freeze
 		if !c.flags.shut(c.now) {
@@ -319,6 +314,31 @@ func (c *call) giveHostBack(a Turn) Turned {
 	}
 	c.event("release", a.Object)
 	return Turned{"ok", string(l.Job), token}
+}
+
+// giveGuard lets the jobs of a task need what their hosts' traits name.
+func giveGuard(c *call, t *task) Turned {
+	switch {
+	case t == nil:
+		return Turned{Status: Absent}
+	case t.Head.Guarded:
+		return Turned{Status: "already"}
+	}
+	c.write(func() { c.Tasks[t.id].Head.Guarded = true })
+	return Turned{Status: "ok"}
+}
+
+// setAside puts a host into quarantine, or releases it.
+func setAside(c *call, a Turn) Turned {
+	before, changed := c.Semaphores.Aside.Order(a.Verb, a.Object, c.now.String()+" - "+a.Note)
+	if !changed {
+		return Turned{Status: "already", Before: before}
+	}
+	if a.Verb == quarantine.Release && c.flags.Waits != 0 {
+		c.wakeFor(a.Object)
+	}
+	c.event(a.Verb, a.Object)
+	return Turned{Status: "ok", Before: before}
 }
 
 // frozenSince returns the instant in "job instant why", or 0 if there is none.

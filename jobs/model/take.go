@@ -88,7 +88,8 @@ func (s *stepping) consider(id jobs.ID, fresh bool) {
 	if !lost && s.laidAside(id, j, t, fresh) {
 		lack = "aside"
 	} else {
-		if lock != (Lock{}) && !mine {
+		if lock != (Lock{}) && !mine || !mine && !lost && j.State != jobs.Verify &&
+			s.Semaphores.Aside.Keeps(host, t.Head.Quarantine) {
 			lack = "host/" + host
 		} else if !lost {
 			lack = s.lacks(id, list, fresh)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/quarantine"
 )
 
 // Zone holds all that Redis keeps of a zone; see docs/REDIS.md.
@@ -140,11 +141,12 @@ type Times struct {
 
 // Head comes with the first chunk of a task.
 type Head struct {
-	Spec    jobs.Spec
-	Total   int // jobs in this zone
-	Chunks  int // of their hosts
-	At      jobs.Micros
-	Guarded bool
+	Spec       jobs.Spec
+	Total      int // jobs in this zone
+	Chunks     int // of their hosts
+	At         jobs.Micros
+	Guarded    bool
+	Quarantine quarantine.Kind
 }
 
 // Job is the record of a job that was taken once, or ended.
@@ -201,6 +203,7 @@ type Semaphores struct {
 	Max     map[string]int
 	// Waits has jobs by host/<host> and <semaphore>:<task>, and tasks by <semaphore>.
 	Waits sets[string, string]
+	Aside quarantine.Hosts // they take only checks
 }
 
 // Hold is the result of the last call of a slot.
@@ -226,7 +229,7 @@ func New() *Zone {
 		Jobs:  map[jobs.ID]*Job{}, Tasks: map[jobs.TaskID]*Task{},
 		Locks: map[string]Lock{},
 		Semaphores: Semaphores{Holders: map[string]map[string]string{}, Index: map[string]bool{},
-			Max: map[string]int{}, Waits: sets[string, string]{}},
+			Max: map[string]int{}, Waits: sets[string, string]{}, Aside: quarantine.Hosts{}},
 		Reordering: Reordering{Open: &Set[jobs.TaskID]{}, Ends: NoEnds()},
 		Traits:     map[string]map[string]Traits{}, Hold: map[string]map[string]Hold{},
 	}
@@ -255,6 +258,7 @@ func (z *Zone) Clone() *Zone {
 	}
 	s := &z.Semaphores
 	c.Semaphores = Semaphores{Index: maps.Clone(s.Index), Max: maps.Clone(s.Max),
+		Aside: maps.Clone(s.Aside),
 		Waits: s.Waits.clone(), Holders: make(map[string]map[string]string, len(s.Holders))}
 	for name, holders := range s.Holders {
 		c.Semaphores.Holders[name] = maps.Clone(holders)

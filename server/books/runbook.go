@@ -31,7 +31,11 @@ func (s RunbookRoutes) Routes(api huma.API) {
 func (s RunbookRoutes) runbooks(ctx context.Context, _ *web.Nothing) (*runbooksOutput, error) {
 	view := web.ViewOf(ctx)
 	out := &runbooksOutput{api.RunbookList{Runbooks: []api.Runbook{}}}
-	for _, r := range s.Catalog().All() {
+	catalog := s.Catalog()
+	if err := catalog.Doubt; err != nil {
+		return nil, web.Problem(err)
+	}
+	for _, r := range catalog.All() {
 		if !view.Runbook(r.Name) {
 			continue
 		}
@@ -44,6 +48,9 @@ func (s RunbookRoutes) runbooks(ctx context.Context, _ *web.Nothing) (*runbooksO
 func (s RunbookRoutes) runbook(_ context.Context, in *runbookInput) (*runbookOutput, error) {
 	catalog := s.Catalog()
 	r, err := catalog.Lookup(in.Runbook)
+	if err != nil && catalog.Doubt != nil {
+		return nil, web.Problem(catalog.Doubt)
+	}
 	if err != nil {
 		return nil, huma.Error404NotFound(err.Error())
 	}

@@ -42,6 +42,7 @@ type Commits interface {
 // Cancels ends tasks.
 type Cancels interface {
 	Supersede(ctx context.Context, id, by jobs.TaskID, note string) error
+	Cancel(ctx context.Context, id jobs.TaskID, note string) (jobs.Cancel, error)
 }
 
 // Lanes lets tasks begin.
@@ -50,6 +51,7 @@ type Lanes struct {
 	Tasks   Tasks
 	Commits Commits
 	Cancels Cancels
+	Checks  Checks
 	Log     hclog.Logger
 	Now     func() time.Time
 }
@@ -78,13 +80,18 @@ func (d *Lanes) look(ctx context.Context, key string) ([]lane.Entry, map[jobs.Ta
 	}
 	infos := map[jobs.TaskID]jobs.TaskInfo{}
 	for _, e := range list {
-		t, err := d.Tasks.Task(ctx, e.Task)
-		switch {
-		case errors.Is(err, queue.ErrNotFound):
-		case err != nil:
-			return nil, nil, err
-		default:
-			infos[e.Task] = t
+		for _, id := range []jobs.TaskID{e.Task, e.Check} {
+			if id == "" {
+				continue
+			}
+			t, err := d.Tasks.Task(ctx, id)
+			switch {
+			case errors.Is(err, queue.ErrNotFound):
+			case err != nil:
+				return nil, nil, err
+			default:
+				infos[id] = t
+			}
 		}
 	}
 	return list, infos, nil
@@ -98,6 +105,11 @@ func fatesOf(list []lane.Entry, infos map[jobs.TaskID]jobs.TaskInfo) map[jobs.Ta
 		} else {
 			fates[e.Task] = lane.Absent
 		}
+		if t, there := infos[e.Check]; there {
+			fates[e.Check] = lane.FateOf(lane.Entry{Task: e.Check, Put: true, Begun: true}, t)
+		} else {
+			fates[e.Check] = lane.Absent
+		}
 	}
 	return fates
 }
@@ -106,13 +118,23 @@ func fatesOf(list []lane.Entry, infos map[jobs.TaskID]jobs.TaskInfo) map[jobs.Ta
 // the place of a task says that it has begun before it begins, and only one server writes so by
 // the state that it has read. A server that dies in between leaves the commit to the next one.
 func (d *Lanes) Advance(ctx context.Context, key string) error {
+	again, err := d.advance(ctx, key)
+	if again && err == nil { // what was in the way has ended
+		_, err = d.advance(ctx, key)
+	}
+	return err
+}
+
+// advance is one look at a lane. It reports whether it has ended something that was in the way.
+func (d *Lanes) advance(ctx context.Context, key string) (again bool, err error) {
 	before, infos, err := d.look(ctx, key)
 	if err != nil {
-		return err
+		return false, err
 	}
 	fates := fatesOf(before, infos)
 	var next lane.Next
 	var begun []jobs.TaskID
+	var after []lane.Entry // the lane as it is then
 	err = d.Kept.ChangeLane(ctx, key, func(list []lane.Entry) ([]lane.Entry, error) {
 		known := asSeen(list, before)
 		next, begun = lane.Decide(known, fates, d.Now()), nil
@@ -122,26 +144,31 @@ func (d *Lanes) Advance(ctx context.Context, key string) error {
 			}
 			list[i].Failed = list[i].Failed || slices.Contains(next.Failed, list[i].Task)
 			list[i].Over = list[i].Over || slices.Contains(next.Supersede, list[i].Task)
+			d.name(&list[i], next.Check)
 			if list[i].Begun && fates[list[i].Task] == lane.Living {
 				begun = append(begun, list[i].Task)
 			}
 		}
-		return slices.DeleteFunc(list, func(e lane.Entry) bool {
+		list = slices.DeleteFunc(list, func(e lane.Entry) bool {
 			return slices.Contains(next.Forget, e.Task)
-		}), nil
+		})
+		after = list
+		return list, nil
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
-	return d.carryOut(ctx, key, next, begun, infos)
+	again = len(next.Remove)+len(next.Drop) > 0
+	return again, errors.Join(d.carryOut(ctx, key, next, begun, infos),
+		d.carryOutChecks(ctx, key, next.Piped, after))
 }
 
 // asSeen returns the first entries that are as they were at the look. The look says nothing of an
-// entry that is new, or whose jobs were put since: those behind it wait for the next look.
+// entry that is new, or was put or checked since: those behind it wait for the next look.
 func asSeen(list, before []lane.Entry) []lane.Entry {
 	for i, e := range list {
 		at := slices.IndexFunc(before, func(o lane.Entry) bool { return o.Task == e.Task })
-		if at < 0 || before[at].Put != e.Put {
+		if at < 0 || before[at].Put != e.Put || before[at].Tried != e.Tried {
 			if slices.ContainsFunc(list[i:], func(o lane.Entry) bool { return o.Begun }) {
 				return nil // it may run beside one of the first
 			}

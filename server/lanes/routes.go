@@ -19,6 +19,7 @@ const (
 	stateWaiting    = "waiting"
 	stateRunning    = "running"
 	stateFailed     = "failed"
+	stateChecking   = "checking"
 )
 
 type (
@@ -95,8 +96,9 @@ func (s Routes) lane(ctx context.Context, key string) (api.LaneInfo, error) {
 			continue
 		}
 		l.Tasks = append(l.Tasks, api.LaneTask{Task: e.Task, Runbook: e.Runbook, By: e.By,
-			Mode: e.Words(), Since: jobs.TimeOf(e.Since), State: stateOf(e, infos[e.Task].State, next),
-			Why: lane.Why(list, next, e.Task, seen)})
+			Mode: e.Words(), Check: e.Check, Since: jobs.TimeOf(e.Since),
+			State: stateOf(e, infos[e.Task].State, next),
+			Why:   lane.Why(list, next, e.Task, seen)})
 		if slices.Contains(next.Failed, e.Task) && l.Stuck == "" {
 			l.Stuck = fmt.Sprintf("task %s failed, and tasks of mode gate wait behind it", e.Task)
 		}
@@ -112,6 +114,8 @@ func stateOf(e lane.Entry, is jobs.TaskState, next lane.Next) string {
 		return stateFailed
 	case !e.Put && !e.Begun:
 		return stateSubmitting
+	case !e.Begun && e.Check != "" && e.Behind == "" && !slices.Contains(next.Drop, e.Task):
+		return stateChecking
 	case !e.Begun, is == jobs.TaskSubmitting:
 		return stateWaiting
 	}

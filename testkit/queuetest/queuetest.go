@@ -9,6 +9,7 @@ import (
 	"muster/jobs/queue/applies"
 	"muster/jobs/queue/blobs"
 	"muster/jobs/queue/care"
+	"muster/jobs/queue/entries"
 	"muster/jobs/queue/firings"
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/lanes"
@@ -125,6 +126,9 @@ type puts struct {
 
 // Firings returns what triggers did, which nobody signs.
 func (q *Queue) Firings() *firings.Book { return firings.New(q.conn) }
+
+// Texts returns the entries that are kept as texts, which nobody signs.
+func (q *Queue) Texts() *entries.Store { return entries.New(q.conn, unsigned{}) }
 
 // Open opens a connection as queue.Open does, and makes all handles of it.
 func Open(ctx context.Context, c queue.Config) (*Queue, error) {

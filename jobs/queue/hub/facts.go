@@ -91,7 +91,9 @@ func (q *Facts) Facts(ctx context.Context) (list map[string]jobs.HostFacts, mark
 		if err := json.Unmarshal([]byte(text), &f); err != nil {
 			return nil, "", fmt.Errorf("facts of host %s: %w", host, err)
 		}
-		list[host] = f
+		if len(f.Facts) > 0 { // else somebody has cleared them: none that are older come back
+			list[host] = f
+		}
 	}
 	return list, all[factsMark], nil
 }

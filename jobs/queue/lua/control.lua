@@ -24,6 +24,7 @@
 --      release     object = host, number = token of its lock, as the caller read it: the lock of
 --                  a job which has ended, and which may still act on the host
 --      drain, undrain: object = host; only an event: the hub has the drained hosts
+--      quarantine, unquarantine: object = host
 -- Returns {ok | already | absent | later (an order that was given after this one stands, with
 --      its note: nothing was done), note or reason that stood before, number}
 --      gate also: {elsewhere, state or outcome, step}: the job does not wait at this gate
@@ -223,6 +224,23 @@ function verbs.release()
   if m.zone.waits then m.wakeFor(object) end
   say(verb, object)
   return {'ok', id, token}
+end
+
+function verbs.quarantine()
+  local before = call('HGET', m.kQuarantined, object)
+  if before then return {'already', before, '0'} end
+  m.setAside(object, '- ' .. m.line(note))
+  say(verb, object)
+  return {'ok', '', '0'}
+end
+
+function verbs.unquarantine()
+  local before = call('HGET', m.kQuarantined, object)
+  if not before then return {'already', '', '0'} end
+  m.setAside(object, false)
+  if m.zone.waits then m.wakeFor(object) end
+  say(verb, object)
+  return {'ok', before, '0'}
 end
 
 local function tell()

@@ -41,6 +41,8 @@ function m.open()
   m.zone.longest = math.max(m.zone.longest, m.num(ARGV[4]))
   m.w('HSET', m.kZone, 'run', run, 'epoch', epoch, 'longest', m.us(m.zone.longest),
     'high', m.at, 'token', epoch)
+  -- A zone that Redis has lost alone must not forget that takes have to look.
+  if call('EXISTS', m.kQuarantined) == 1 then m.w('HSET', m.kZone, 'quarantine', '1') end
   return epoch
 end
 

@@ -6,12 +6,13 @@
 -- or again.lua changes here as well.
 
 -- ended settles the usual result, as finish and unlock would: the job runs, has succeeded or failed
--- without words, and nobody waits for its host. i is the place of the result in ARGV, t the task of
--- the job.
+-- without words, it is known how, and nobody waits for its host. i is the place of the result in
+-- ARGV, t the task of the job.
 function m.ended(i, id, t)
   local token, outcome, exit = ARGV[i + 1], ARGV[i + 3], ARGV[i + 4]
   local r, begun = m.records[id], token + 0
-  if not (t and t.plain and r and not m.zone.waits and
+  if not (t and t.plain and r and not m.zone.waits and not m.zone.quarantine and
+      outcome ~= 'unknown' and
       string.find(r, 'running 0 0 ' .. token .. ' ', 1, true) == 1 and
       m.now < begun + t.timeout - 1000) then return false end
   local host, locks = sub(id, 12), m.locks
@@ -41,7 +42,8 @@ function m.fresh(id, host)
   local t = m.tasks[of]
   if t == nil then t = m.task(of) end
   host = host or sub(id, 12)
-  if not t or not t.plain or not t.started or (locks[host] or m.locked(host)) then return false end
+  if not t or not t.plain or not t.started or m.zone.quarantine or
+      (locks[host] or m.locked(host)) then return false end
   local last = m.lastToken + 1
   if last < m.now then last = m.now end
   local token = m.us(last)

@@ -146,6 +146,7 @@ function m.finish(id, j, o)
   if t then
     m.count(t, o.outcome, 1)
     if j.state == 'running' then m.count(t, 'running', -1) end
+    m.weigh(id, t, o)
     if t.guard then m.judge(id, t, o) end
     -- This comes before the end of the job: a script that broke off in between would leave holders
     -- to a job that nobody looks at again.
@@ -163,4 +164,64 @@ function m.finish(id, j, o)
     m.keep(id, j, ended)
   end
   m.toDrop[#m.toDrop + 1] = id
+end
+
+-- Quarantine: hosts that take no job but checks, until a person releases them or a check succeeds
+-- there.
+--
+-- The key quarantined has a host to "µs job why"; the job is - if a person ordered it. While it has
+-- a host, the zone has the field quarantine, and takes look. A task may have a field of the same
+-- name: `unknown` if a job of it that ends unknown sets its host aside, `check` if its jobs may go
+-- to such hosts, and release them by success. All of it is written by the call that ends the job.
+
+-- inQuarantine reports whether a host is in quarantine, as it will be after the plan.
+function m.inQuarantine(host)
+  if not m.zone.quarantine then return false end
+  local is = m.aside[host]
+  if is == nil then
+    is = call('HEXISTS', m.kQuarantined, host) == 1
+    if m.aside == m.NONE then m.aside = {} end
+    m.aside[host] = is
+  end
+  return is
+end
+
+-- kindOf returns what a task is to hosts in quarantine.
+function m.kindOf(t) return call('HGET', t.key, 'quarantine') end
+
+-- keptAway reports whether a job must wait until its host is released. A host that a job has
+-- disturbed is verified all the same, and a job that kept its host goes on.
+function m.keptAway(id, j, t)
+  return j.state ~= 'verify' and m.inQuarantine(m.hostOf(id)) and m.kindOf(t) ~= 'check'
+end
+
+-- setAside puts a host into quarantine, or takes it out of it.
+function m.setAside(host, entry)
+  m.zone.quarantine = m.zone.quarantine or '1'
+  m.inQuarantine(host)
+  if m.aside == m.NONE then m.aside = {} end
+  m.aside[host] = entry and true
+  if entry then
+    m.w('HSET', m.kQuarantined, host, m.at .. ' ' .. entry)
+    m.w('HSET', m.kZone, 'quarantine', '1')
+    return
+  end
+  m.w('HDEL', m.kQuarantined, host)
+  m.left = (m.left or call('HLEN', m.kQuarantined)) - 1
+  if m.left == 0 then m.w('HDEL', m.kZone, 'quarantine') end
+end
+
+-- weigh lets the end of a job decide about its host.
+function m.weigh(id, t, o)
+  local host = m.hostOf(id)
+  if o.outcome == 'unknown' then
+    if not m.inQuarantine(host) and m.kindOf(t) == 'unknown' then
+      m.setAside(host, id .. ' ' .. (o.err or ''))
+      m.event('quarantine', host, '{"job":' .. cjson.encode(id) .. ',"note":' ..
+        cjson.encode(o.err or '') .. '}')
+    end
+  elseif o.outcome == 'succeeded' and m.inQuarantine(host) and m.kindOf(t) == 'check' then
+    m.setAside(host, false)
+    m.event('unquarantine', host, '{"job":' .. cjson.encode(id) .. '}')
+  end
 end

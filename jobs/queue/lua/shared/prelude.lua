@@ -26,7 +26,7 @@ function m.num(s) return s and tonumber(s) or 0 end
 function m.begin()
   local t = call('TIME')
   local v = call('HMGET', m.kZone, 'run', 'frozen', 'halted', 'high', 'token', 'turn', 'waits',
-    'epoch', 'longest', 'paused', 'customers', 'owed', 'asks', 'form')
+    'epoch', 'longest', 'paused', 'customers', 'owed', 'asks', 'form', 'quarantine')
   -- A newer muster keeps more here than this code knows.
   if v[14] and v[14] ~= m.LEAST and (tonumber(v[14]) or 0) > m.FORM then
     error('muster-form ' .. string.match(m.kZone, '{(.*)}') .. ' ' .. v[14] .. ' ' ..
@@ -43,7 +43,8 @@ function m.begin()
     turned = false, waited = v[7], -- if turn changed, and waits as stored
     -- owed: history must be asked before anything starts, since when and why (recall.lua).
     owed = v[12], shut = v[12] or (v[2] or 0) + 0 > now,
-    asks = v[13]} -- there are orders to ask about jobs that ended unknown (ask.lua)
+    asks = v[13], -- there are orders to ask about jobs that ended unknown (ask.lua)
+    quarantine = v[15]} -- there are hosts that take only checks (job.lua)
 end
 
 -- reset begins a call: nothing is planned or read.
@@ -84,6 +85,8 @@ function m.reset()
   m.untils = m.NONE
 
   m.sems = m.NONE -- semaphores as they will be after the plan (exclude.lua)
+  m.aside = m.NONE -- whether hosts are in quarantine after the plan (job.lua)
+  m.left = false   -- how many are, once it removed one
   m.woken = false -- this call made a waiting job due, and its own take does not see it
 end
 

@@ -129,7 +129,7 @@ function m.consider(id, from)
   local lost = j.state == 'running' or j.state == 'lost'
   local list = t.guard and m.needs(id, t)
   local lack = m.fate(id, j, t, from, lost)
-  if not lack and lock and not mine then lack = 'host/' .. m.hostOf(id) end
+  if not lack and (lock and not mine or not mine and not lost and m.keptAway(id, j, t)) then lack = 'host/' .. m.hostOf(id) end
   if not lack and list and not lost then lack = m.lacks(id, list, from == m.kQueue) end
   if not lack and m.want > 0 then
     m.grant(id, j, t, from, lost, mine, list)

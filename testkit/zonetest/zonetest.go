@@ -1,18 +1,26 @@
-package model
+// Package zonetest finds contradictions in the state of a zone, for tests.
+package zonetest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"muster/jobs"
+	"muster/jobs/model"
 )
+
+const frozen = "frozen" // stands among the holders of a group
+
+// sorted returns the keys of a map in order, because the order of a map is random.
+func sorted[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // Mistakes reports contradictions in a zone: each unfinished job must be in exactly one of queue,
 // again and held, no finished job in any, and the counters of the tasks and the holders of
 // semaphores must match the jobs.
-func (z *Zone) Mistakes() (wrong []string) {
+func Mistakes(z *model.Zone) (wrong []string) {
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	places := z.places()
+	places := placesOf(z)
 	open := map[jobs.TaskID]int{}
 	for _, id := range sorted(places) {
 		open[id.Task()]++
@@ -31,17 +39,17 @@ func (z *Zone) Mistakes() (wrong []string) {
 	}
 	for _, id := range sorted(z.Tasks) {
 		if t := z.Tasks[id]; t.Committed != 0 {
-			wrong = append(wrong, z.miscounts(id, t, open[id])...)
+			wrong = append(wrong, miscounts(z, id, open[id])...)
 		}
 	}
-	return append(wrong, z.strayHolders()...)
+	return append(wrong, strayHolders(z)...)
 }
 
 // Broken reports contradictions that are forbidden even between two writes of one script: each
 // unfinished job must be in at least one place, no job with a record may be in queue, and the
 // counters of the tasks must match the jobs.
-func (z *Zone) Broken() (wrong []string) {
-	open, places := map[jobs.TaskID]int{}, z.places()
+func Broken(z *model.Zone) (wrong []string) {
+	open, places := map[jobs.TaskID]int{}, placesOf(z)
 	for _, id := range sorted(places) {
 		j := z.Jobs[id]
 		if j == nil || j.State != jobs.Ended {
@@ -53,15 +61,15 @@ func (z *Zone) Broken() (wrong []string) {
 	}
 	for _, id := range sorted(z.Tasks) {
 		if t := z.Tasks[id]; t.Committed != 0 {
-			wrong = append(wrong, z.miscounts(id, t, open[id])...)
+			wrong = append(wrong, miscounts(z, id, open[id])...)
 		}
 	}
 	return wrong
 }
 
-func (z *Zone) places() map[jobs.ID][]string {
+func placesOf(z *model.Zone) map[jobs.ID][]string {
 	places := map[jobs.ID][]string{}
-	add := func(name string, s *Set[jobs.ID]) {
+	add := func(name string, s *model.Set[jobs.ID]) {
 		for id := range s.All() {
 			places[id] = append(places[id], name)
 		}
@@ -74,10 +82,11 @@ func (z *Zone) places() map[jobs.ID][]string {
 	return places
 }
 
-func (z *Zone) miscounts(id jobs.TaskID, t *Task, open int) (wrong []string) {
+func miscounts(z *model.Zone, id jobs.TaskID, open int) (wrong []string) {
 	say := func(format string, args ...any) {
 		wrong = append(wrong, fmt.Sprintf("task %s ", id)+fmt.Sprintf(format, args...))
 	}
+	t := z.Tasks[id]
 	if open != t.Head.Total-t.Done {
 		say("has %d jobs that wait or run, and counts %d", open, t.Head.Total-t.Done)
 	}
@@ -108,7 +117,7 @@ func (z *Zone) miscounts(id jobs.TaskID, t *Task, open int) (wrong []string) {
 	return wrong
 }
 
-func (z *Zone) strayHolders() (wrong []string) {
+func strayHolders(z *model.Zone) (wrong []string) {
 	s := &z.Semaphores
 	if a, b := sorted(s.Holders), sorted(s.Index); !slices.Equal(a, b) {
 		wrong = append(wrong, fmt.Sprintf("held are %v, listed are %v", a, b))
