@@ -71,7 +71,7 @@ func giveUp(ctx context.Context, s *cli.Session, id jobs.TaskID, timeout time.Du
 		return cli.Exit(cli.ExitNotAll, fmt.Errorf(
 			"it is not known whether task %s has ended after %s: %w", id,
 			timeout, err))
-	case over(t):
+	case Over(t):
 		return Finish(ctx, s, t)
 	}
 	keeps := standstillWords(soon, s.Client, t)

@@ -29,15 +29,22 @@ func Follow(ctx context.Context, s *cli.Session, t jobs.TaskInfo) (jobs.TaskInfo
 	d := newDisplay(s.Screen)
 	end, err := watchTask(ctx, s, t, d)
 	d.close()
-	switch {
-	case err == nil:
-		return end, nil
-	case ctx.Err() != nil:
-		return end, cli.Exit(cli.ExitInterrupted, fmt.Errorf("interrupted: %s", runsOn(t.Task)))
-	case cli.Passing(err):
-		return end, cli.Exit(cli.ExitUnreachable, fmt.Errorf("%w\n%s", err, runsOn(t.Task)))
+	if err != nil {
+		err = Left(ctx, t.Task, err)
 	}
 	return end, err
+}
+
+// Left returns the error of somebody who no longer looks at a task, which runs on: they were
+// interrupted, or the server is not reached.
+func Left(ctx context.Context, id jobs.TaskID, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return cli.Exit(cli.ExitInterrupted, fmt.Errorf("interrupted: %s", runsOn(id)))
+	case cli.Passing(err):
+		return cli.Exit(cli.ExitUnreachable, fmt.Errorf("%w\n%s", err, runsOn(id)))
+	}
+	return err
 }
 
 // runsOn says that the task continues without the person who looked.
@@ -57,7 +64,7 @@ type news struct {
 // watchTask shows a task until it ends, and returns its last state.
 func watchTask(ctx context.Context, s *cli.Session, t jobs.TaskInfo, d display) (jobs.TaskInfo,
 	error) {
-	if over(t) {
+	if Over(t) {
 		return t, nil
 	}
 	var asking sync.WaitGroup
@@ -122,7 +129,7 @@ func askFor(ctx context.Context, s *cli.Session, t jobs.TaskInfo, heard chan<- n
 			return
 		}
 		t = next
-		ended := over(t)
+		ended := Over(t)
 		switch {
 		case ended || t.Running > 0 || t.Outcomes.Sum() != seen:
 			watch.words, watch.whole = "", true
@@ -136,8 +143,8 @@ func askFor(ctx context.Context, s *cli.Session, t jobs.TaskInfo, heard chan<- n
 	}
 }
 
-// over reports whether nothing more happens in a task, unless a person orders it.
-func over(t jobs.TaskInfo) bool {
+// Over reports whether nothing more happens in a task, unless a person orders it.
+func Over(t jobs.TaskInfo) bool {
 	return t.State == jobs.TaskEnded || t.Forgotten ||
 		t.State == jobs.TaskStopped && t.Rollout != nil && t.Rollout.Begun == 0
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"muster/api"
@@ -29,6 +30,24 @@ func Pauses(ctx context.Context, c *cli.Client, task jobs.TaskID) (p api.PauseLi
 		Bound: bannerTimeout},
 		&p)
 	return p, err
+}
+
+// WouldWait prints what would keep all jobs of some zones from starting now, such as that no node
+// serves a zone. An unread answer must not look as if nothing did.
+func WouldWait(ctx context.Context, s *cli.Session, zones []string) {
+	if len(zones) == 0 {
+		return
+	}
+	var p api.PauseList
+	err := s.Do(ctx, cli.Call{Method: http.MethodGet, Path: "/v1/pauses",
+		Query: url.Values{"zones": {strings.Join(zones, ",")}}, Bound: bannerTimeout}, &p)
+	if err != nil {
+		s.Say("whether nodes work on its zones is not known: %s", cli.Cell(err.Error()))
+		return
+	}
+	for _, line := range StandingLines(p) {
+		s.Say("would wait: %s", line)
+	}
 }
 
 // Standing returns a line for each order that stops something, one for each zone without a node,

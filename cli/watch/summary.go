@@ -24,12 +24,7 @@ const (
 // the others.
 func SummaryText(s api.Summary, width int, colours cli.Palette) string {
 	var b strings.Builder
-	b.WriteString(Headline(s.Task, colours) + "\n")
-	if s.AtGates > 0 {
-		b.WriteString(atGates(s.AtGates, s.Task.Task) + "\n")
-	}
-	b.WriteString(LackLines(s.Waits, width))
-	b.WriteString(awaitLines(s.Awaits, width))
+	b.WriteString(Headline(s.Task, colours) + "\n" + WaitLines(s, width))
 	groups := slices.Clone(s.Groups)
 	slices.SortStableFunc(groups, func(x, y api.Alike) int {
 		return cmp.Or(cmp.Compare(rank(x.Outcome), rank(y.Outcome)), cmp.Compare(y.Count, x.Count))
@@ -49,6 +44,15 @@ func SummaryText(s api.Summary, width int, colours cli.Palette) string {
 		groups = groups[n:]
 	}
 	return b.String()
+}
+
+// WaitLines say what jobs of a task wait for: a person at a gate, something of others, a window.
+func WaitLines(s api.Summary, width int) string {
+	text := ""
+	if s.AtGates > 0 {
+		text = atGates(s.AtGates, s.Task.Task) + "\n"
+	}
+	return text + LackLines(s.Waits, width) + awaitLines(s.Awaits, width)
 }
 
 // LackLines list what jobs wait for, a line each.

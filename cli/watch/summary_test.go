@@ -114,8 +114,8 @@ func TestATaskThatRedisForgotIsNotSaidToRun(t *testing.T) {
 	if got := Headline(i, false); got != want {
 		t.Errorf("headline %q, want %q", got, want)
 	}
-	if !over(i) || ExitOf(i) != cli.ExitNotAll {
-		t.Errorf("over %v, exit code %d: nobody must wait for it", over(i), ExitOf(i))
+	if !Over(i) || ExitOf(i) != cli.ExitNotAll {
+		t.Errorf("over %v, exit code %d: nobody must wait for it", Over(i), ExitOf(i))
 	}
 }
 

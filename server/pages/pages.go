@@ -6,8 +6,10 @@ package pages
 import (
 	"muster/server/pages/estate"
 	"muster/server/pages/frame"
+	"muster/server/pages/people"
 	"muster/server/pages/rollouts"
 	"muster/server/pages/sheets"
+	"muster/server/pages/signals"
 	"muster/server/pages/times"
 	"muster/server/pages/work"
 )
@@ -15,5 +17,5 @@ import (
 // New returns the pages.
 func New(n frame.Needs) *frame.Frame {
 	return frame.NewFrame(n, work.Content(), estate.Content(), times.Content(),
-		sheets.Content(), rollouts.Content())
+		sheets.Content(), rollouts.Content(), signals.Content(), people.Content())
 }

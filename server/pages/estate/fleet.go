@@ -14,6 +14,7 @@ import (
 
 	"muster/api"
 	"muster/fleet"
+	"muster/jobs/quarantine"
 )
 
 // fleetFacts has what the page of the fleet shows.
@@ -277,12 +278,20 @@ func host(h frame.House, r *http.Request) (frame.Show, error) {
 	if f.h.IsDrained {
 		list[0] = frame.Order{Word: "undrain", Name: "Undrain", Link: "/hosts/" + name + "/order/undrain"}
 	}
+	if f.h.Drained != nil && f.h.Drained.Only != "" {
+		list = append(list, frame.Order{Word: "unquarantine", Name: "End the quarantine",
+			Link: "/hosts/" + name + "/order/unquarantine"})
+	} else {
+		list = append(list, frame.Order{Word: "quarantine", Name: "Quarantine",
+			Link: "/hosts/" + name + "/order/quarantine"})
+	}
 	if f.h.Lock != "" {
 		list = append(list, frame.Order{Word: "release", Name: "Release the lock", Link: "/hosts/" +
 			name + "/order/release"})
 	}
 	f.can, f.cannot = frame.Sift(h, list, map[string]string{"drain": "/v1/hosts/drain",
-		"undrain": "/v1/hosts/undrain", "release": path + "/release"})
+		"undrain": "/v1/hosts/undrain", "release": path + "/release",
+		"quarantine": "/v1/hosts/quarantine", "unquarantine": "/v1/hosts/unquarantine"})
 	return frame.Show{Title: name, Nav: "Fleet", Parts: []frame.Part{
 		{ID: "why", Live: true, Body: hostWhy(f)},
 		{ID: "orders", Live: true, Body: frame.OrderPart(f.can, f.cannot)},
@@ -303,6 +312,9 @@ func (f hostFacts) whyIdle() []string {
 			note = f.h.Drained.Note
 		}
 		out = append(out, "It is drained, so selections leave it out: "+note+".")
+		if f.h.Drained != nil && f.h.Drained.Only != "" {
+			out = append(out, "Only checks begin there: "+quarantine.How+".")
+		}
 	}
 	if f.h.Lock != "" {
 		out = append(out, "Job "+string(f.h.Lock)+" has locked it, at the latest until "+

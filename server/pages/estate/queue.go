@@ -10,6 +10,7 @@ import (
 
 	"muster/api"
 	"muster/jobs"
+	"muster/jobs/front"
 	"muster/server/pages/frame"
 )
 
@@ -19,6 +20,8 @@ type queueFacts struct {
 	pauses frame.Asked[api.PauseList]
 	limits frame.Asked[api.LimitList]
 	groups frame.Asked[api.GroupList]
+	past   frame.Asked[api.DepthList]
+	deep   []string // zones whose depth is not shown
 	can    []frame.Order
 	cannot []frame.Denied
 }
@@ -33,7 +36,7 @@ type zoneFacts struct {
 }
 
 // theQueue shows the queues of the zones.
-func theQueue(h frame.House, _ *http.Request) (frame.Show, error) {
+func theQueue(h frame.House, r *http.Request) (frame.Show, error) {
 	var info api.QueueInfo
 	if err := h.Get("/v1/queue", nil, &info); err != nil {
 		return frame.Show{}, err
@@ -59,6 +62,7 @@ func theQueue(h frame.House, _ *http.Request) (frame.Show, error) {
 		f.zones = append(f.zones, one)
 	}
 	slices.SortFunc(f.zones, func(a, b zoneFacts) int { return cmp.Compare(b.of.Due, a.of.Due) })
+	f.lookBack(h, r.URL.Query().Get("depth"))
 	list := []frame.Order{{Word: "halt", Name: "Halt everything", Link: "/order/halt"}}
 	if f.pauses.Is.Halted != "" {
 		list[0] = frame.Order{Word: "lift", Name: "Lift the halt", Link: "/order/lift"}
@@ -67,6 +71,7 @@ func theQueue(h frame.House, _ *http.Request) (frame.Show, error) {
 	return frame.Show{Title: "Queue", Nav: "Queue", Parts: []frame.Part{
 		{ID: "orders", Live: true, Body: queueOrders(f)},
 		{ID: "zones", Live: true, Body: queueZones(f)},
+		{ID: "depth", Live: true, Body: queueDepths(f)},
 		{ID: "limits", Live: true, Body: queueLimits(f)},
 		{ID: "groups", Live: true, Body: queueGroups(f)},
 	}}, nil
@@ -84,27 +89,8 @@ const frontPlaces = 100
 // frontOf returns the front of a queue, if its tasks take turns by their weights as a reordering
 // gives them: a cell for each place.
 func frontOf(shares []jobs.Share, who map[jobs.TaskID]int) []frame.Slice {
-	var list []jobs.Backlog
-	for _, s := range shares {
-		if s.Waiting > 0 {
-			due := jobs.Micros(s.Due.UnixMicro())
-			list = append(list, jobs.Backlog{Task: s.Task, Operator: s.Operator, Due: due,
-				Weight: s.Priority.Weight(), Jobs: min(s.Waiting, frontPlaces)})
-		}
-	}
-	places := jobs.Arrange(list, jobs.FairByTask)
-	at := make([]jobs.TaskID, places.Len())
-	for _, b := range list {
-		for {
-			n, more := places.Next(b.Task)
-			if !more {
-				break
-			}
-			at[n] = b.Task
-		}
-	}
 	var out []frame.Slice
-	for i, id := range at[:min(frontPlaces, len(at))] {
+	for i, id := range front.Of(shares, frontPlaces) {
 		out = append(out, frame.Slice{Kind: fmt.Sprint(who[id]), From: float64(i) * 10, Width: 9})
 	}
 	return out
@@ -112,17 +98,7 @@ func frontOf(shares []jobs.Share, who map[jobs.TaskID]int) []frame.Slice {
 
 // frontWords says in words what the picture of the front shows.
 func (z zoneFacts) frontWords() string {
-	counts := map[string]int{}
-	for _, s := range z.front {
-		counts[s.Kind]++
-	}
-	var out []string
-	for i, s := range z.of.Shares {
-		if n := counts[fmt.Sprint(i%8)]; n > 0 && i < 8 {
-			out = append(out, fmt.Sprintf("%d of task %s of %s", n, s.Task, s.Operator))
-		}
-	}
-	return "The next " + frame.Count(len(z.front), "place", "places") + ": " + strings.Join(out, ", ")
+	return front.Words(z.of.Shares, front.Of(z.of.Shares, frontPlaces))
 }
 
 // lateness says how late the oldest job of a zone is.

@@ -1,7 +1,6 @@
 package estate
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"muster/server/pages/frame"
 
 	"muster/api"
-	"muster/jobs"
 )
 
 // theSchedules lists the schedules.
@@ -135,46 +133,13 @@ func (f historyFacts) file(path string) string {
 	return path + "?" + q.Encode()
 }
 
-// theNodes lists nodes and duties.
-func theNodes(h frame.House, _ *http.Request) (frame.Show, error) {
-	var list api.NodeList
-	if err := h.Get("/v1/nodes", nil, &list); err != nil {
-		return frame.Show{}, err
-	}
-	health := frame.Try[api.Health](h, "/v1/health", nil)
-	return frame.Show{Title: "Nodes", Nav: "Nodes", Parts: []frame.Part{
-		{ID: "health", Live: true, Body: healthPart(health)},
-		{ID: "nodes", Live: true, Body: nodeTable(list.Nodes)},
-		{ID: "duties", Live: true, Body: dutyTable(list.Duties)}}}, nil
-}
-
-// clockOf describes the clock of a node.
-func clockOf(n jobs.Node) string {
-	text := fmt.Sprintf("%+.3f s", n.Clock.Skew)
-	if n.Clock.Loose != "" {
-		text += "; " + n.Clock.Loose
-	}
-	return text
-}
-
-// busy counts the jobs in the hands of a node.
-func busy(n jobs.Node) int {
-	k := 0
-	for _, c := range n.Children {
-		if c.Job != "" {
-			k += max(1, len(c.Jobs))
-		}
-	}
-	return k
-}
-
 // theApprovals lists the tasks that wait for signatures.
 func theApprovals(h frame.House, _ *http.Request) (frame.Show, error) {
 	var list api.HeldList
 	if err := h.Get("/v1/approvals", nil, &list); err != nil {
 		return frame.Show{}, err
 	}
-	return frame.Show{Title: "Approvals", Nav: "Approvals", Parts: []frame.Part{
+	return frame.Show{Title: "Approvals", Nav: "Approvals", Top: approvalsTop(), Parts: []frame.Part{
 		{ID: "held", Live: true, Hold: true, Body: heldTable(list.Approvals)}}}, nil
 }
 

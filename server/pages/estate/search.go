@@ -46,6 +46,12 @@ func lookFor(h frame.House, word string) []found {
 			list = append(list, found{"schedule", s.Name, "/schedules/" + s.Name, s.Runbook})
 		}
 	}
+	nodes := frame.Try[api.NodeList](h, "/v1/nodes", nil)
+	for _, n := range nodes.Is.Nodes {
+		if has(n.ID) {
+			list = append(list, found{"node", n.ID, "/nodes", stateOf(n)})
+		}
+	}
 	all := frame.Try[api.TaskList](h, "/v1/tasks", url.Values{"limit": {"500"}})
 	for _, t := range all.Is.Tasks {
 		if has(string(t.Task)) || has(t.Runbook+" "+t.Operator) && len(list) < foundMax {
@@ -80,8 +86,8 @@ func lookFor(h frame.House, word string) []found {
 }
 
 // rank orders the kinds of things that a search finds.
-var rank = map[string]int{"host": 1, "customer": 2, "zone": 3, "group": 4, "schedule": 5, "task": 6,
-	"runbook": 7}
+var rank = map[string]int{"host": 1, "customer": 2, "zone": 3, "group": 4, "node": 5, "schedule": 6,
+	"task": 7, "runbook": 8}
 
 // parts returns the parts of the fleet of a kind whose names fit.
 func parts(kind string, counts map[string]int, has func(string) bool) []found {

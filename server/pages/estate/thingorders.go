@@ -23,7 +23,7 @@ func Content() frame.Content {
 		Answers: map[string]frame.Answer{"GET /fleet/map": fleetMap, "GET /fleet/count": fleetCount},
 		Hints:   verbWords(),
 	}
-	for _, kind := range []string{"zone", "customer", "group", "host", "schedule"} {
+	for _, kind := range []string{"zone", "customer", "group", "host", "schedule", "node"} {
 		path := "/" + kind + "s/{" + kind + "}/order/{word}"
 		c.Orders[path], c.Words[path] = thingOrder(kind), frame.Sorted(deeds[kind])
 	}
@@ -71,8 +71,19 @@ var deeds = map[string]map[string]deed{
 			"Selections leave this host out until somebody undrains it. " +
 				"Its open jobs go on.", false, false},
 		"undrain": {"Undrain", "/v1/hosts/undrain", "Selections get this host again.", false, false},
+		"quarantine": {"Quarantine", "/v1/hosts/quarantine", "Only checks begin on this host, until " +
+			"somebody ends it or a check succeeds there. Jobs that wait go on waiting.", false, true},
+		"unquarantine": {"End the quarantine", "/v1/hosts/unquarantine", "This host takes every job " +
+			"again. Look at it before: what a job did there may not be known.", true, false},
 		"release": {"Release the lock", "/v1/hosts/NAME/release", "The lock of a job that has ended is " +
 			"taken from this host, so that others may start there.", true, true},
+	},
+	"node": {
+		"pause": {"Pause", "/v1/nodes/NAME/pause", "The node takes nothing more, also after its " +
+			"master has started anew. Jobs that it has in hand go on to their end, and other nodes of its " +
+			"zones take the next ones: so a node is drained.", true, true},
+		"resume": {"Resume", "/v1/nodes/NAME/resume",
+			"The node takes jobs again, unless its machine lacks something.", false, false},
 	},
 	"schedule": {
 		"pause": {"Pause", "/v1/schedules/NAME/pause", "No tick fires until somebody resumes it.",
@@ -85,7 +96,7 @@ var deeds = map[string]map[string]deed{
 
 // thingPages has the page of each kind of thing, in which NAME stands for the thing.
 var thingPages = map[string]string{"house": "/queue", "zone": "/queue", "customer": "/queue",
-	"group": "/queue", "host": "/hosts/NAME", "schedule": "/schedules/NAME"}
+	"group": "/queue", "host": "/hosts/NAME", "schedule": "/schedules/NAME", "node": "/nodes"}
 
 // thingOrder returns the Planner of the orders about a kind of thing.
 func thingOrder(kind string) frame.Planner {
@@ -103,6 +114,9 @@ func thingOrder(kind string) frame.Planner {
 			Reason: d.reason, Stops: d.stops, Target: frame.Target{N: 1, Noun: kind}}
 		if kind != "house" {
 			a.Title += ": " + kind + " " + name
+		}
+		if kind == "node" {
+			a.Nav = "Nodes"
 		}
 		a.Hit("%s", d.hits)
 		state, err := thingState(h, kind, name)
@@ -164,6 +178,8 @@ func thingState(h frame.House, kind, name string) ([]string, error) {
 		if i.Drained != nil {
 			say("Drained", i.Drained.Note)
 		}
+	case "node":
+		return nodeState(h, name)
 	case "schedule":
 		var s api.ScheduleInfo
 		if err := h.Get("/v1/schedules/"+url.PathEscape(name), nil, &s); err != nil {

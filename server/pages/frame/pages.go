@@ -231,10 +231,11 @@ type entry struct {
 func menu(here string) []entry {
 	list := []entry{{name: "Now", path: "/"}, {name: "Tasks", path: "/tasks"},
 		{name: "Fleet", path: "/fleet"}, {name: "Run", path: "/run"}, {name: "Queue", path: "/queue"},
-		{name: "Rollouts", path: "/rollouts"},
+		{name: "Rollouts", path: "/rollouts"}, {name: "Lanes", path: "/lanes"},
 		{name: "Windows", path: "/windows"}, {name: "Schedules", path: "/schedules"},
 		{name: "Runbooks", path: "/runbooks"}, {name: "History", path: "/history"},
 		{name: "Nodes", path: "/nodes"}, {name: "Approvals", path: "/approvals"},
+		{name: "Events", path: "/events"}, {name: "Notices", path: "/notices"},
 		{name: "Audit", path: "/audit"}}
 	for i := range list {
 		list[i].here = list[i].name == here

@@ -162,7 +162,8 @@ func Took(seconds float64) string {
 // did has the orders that a page may name after they were carried out.
 var did = []string{"pause", "resume", "cancel", "retry", "next", "stop", "run", "halt", "lift",
 	"open", "refuse", "clear", "thaw", "drain", "undrain", "release", "approve", "remove",
-	"propose", "withdraw", "freeze", "unfreeze", "apply"}
+	"propose", "withdraw", "freeze", "unfreeze", "apply", "continue", "replay", "test", "review",
+	"end"}
 
 // wordOf returns a word of the address of a page, if it is one of the orders.
 func wordOf(word string) string {

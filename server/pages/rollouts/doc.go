@@ -1,5 +1,5 @@
 // Package rollouts has the pages of work that goes out step by step: tasks with waves or a rule,
-// and chains of tasks, with the orders about chains.
+// chains of tasks, and lanes, with the orders about chains and lanes.
 //
 // Floor 6: may import server/pages/frame and what is below it.
 package rollouts
@@ -17,9 +17,11 @@ import (
 func Content() frame.Content {
 	const order = "/chains/{chain}/order/{word}"
 	return frame.Content{
-		Views:  map[string]frame.View{"/rollouts": theRollouts, "/chains/{chain}": chain},
-		Orders: map[string]frame.Planner{order: chainOrder},
-		Words:  map[string][]string{order: frame.Sorted(chainWords)},
+		Views: map[string]frame.View{"/rollouts": theRollouts, "/chains/{chain}": chain,
+			"/lanes": theLanes},
+		Orders: map[string]frame.Planner{order: chainOrder,
+			"/tasks/{task}/order/continue": continueOrder},
+		Words: map[string][]string{order: frame.Sorted(chainWords)},
 	}
 }
 

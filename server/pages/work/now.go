@@ -162,6 +162,14 @@ func (n *nowFacts) lookAtWork(h frame.House) {
 			"task %s: %s at a gate, until a person answers", id, frame.Count(byTask[id], "job waits",
 				"jobs wait"))
 	}
+	lanes := frame.Try[api.LaneList](h, "/v1/lanes", nil)
+	n.miss("lanes", lanes.Why)
+	for _, l := range lanes.Is.Lanes {
+		if l.Stuck != "" {
+			n.want(place{"/lanes?key=" + url.QueryEscape(l.Key), "Lanes", true}, "lane %s stands: %s", l.Key,
+				l.Stuck)
+		}
+	}
 	held := frame.Try[api.HeldList](h, "/v1/approvals", nil)
 	n.miss("approvals", held.Why)
 	for _, a := range held.Is.Approvals {
