@@ -25,6 +25,7 @@ type child struct {
 	drained  bool            // it has the order to take no new jobs
 	orders   chan jobs.Order // to be sent; never closed
 	doom     string          // why the master killed it
+	version  string          // of its muster
 }
 
 func newChild(p Process, started time.Duration) *child {
@@ -45,8 +46,7 @@ func (n *node) begin(s *slot, h jobs.Handover) {
 	s.free() // the child has the lock
 
 	c := newChild(p, now)
-	c.grants = h.Reply.Jobs
-	c.deadline = deadlineOf(h)
+	c.grants, c.version, c.deadline = h.Reply.Jobs, n.cfg.Version, deadlineOf(h)
 	for _, g := range h.Reply.Jobs {
 		c.report.Jobs = append(c.report.Jobs, g.Job)
 	}

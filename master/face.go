@@ -133,16 +133,17 @@ func (n *node) record() jobs.Node {
 	for _, s := range n.slots.inUse() {
 		switch {
 		case s.child != nil:
-			r.Children = append(r.Children, childRecord(s.child.proc.PID(), s.child.report.Jobs, false))
+			c := s.child
+			r.Children = append(r.Children, childRecord(c.proc.PID(), c.report.Jobs, false, c.version))
 		case s.orphan != nil:
-			r.Children = append(r.Children, childRecord(s.orphan.pid, s.orphan.jobs, true))
+			r.Children = append(r.Children, childRecord(s.orphan.pid, s.orphan.jobs, true, ""))
 		}
 	}
 	return r
 }
 
-func childRecord(pid int, ids []jobs.ID, orphan bool) jobs.Child {
-	c := jobs.Child{PID: pid, Orphan: orphan}
+func childRecord(pid int, ids []jobs.ID, orphan bool, version string) jobs.Child {
+	c := jobs.Child{PID: pid, Orphan: orphan, Version: version}
 	if len(ids) > 0 {
 		c.Job = ids[0]
 	}

@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,6 +55,7 @@ type childState struct {
 	Report   jobs.Report   `json:"report"`
 	Deadline time.Duration `json:"deadline"`
 	Doom     string        `json:"doom,omitempty"`
+	Version  string        `json:"version"` // empty: an earlier muster wrote this state
 }
 
 // upgrade prepares to put another binary in the place of this one. An upgrade cannot be
@@ -175,9 +177,8 @@ func detach(c *child) (*parcel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &parcel{conn: conn, drained: c.drained, state: childState{
-		PID: c.proc.PID(), Unread: unread, Started: c.started, Doom: c.doom,
-	}}, nil
+	return &parcel{conn: conn, drained: c.drained, state: childState{PID: c.proc.PID(),
+		Unread: unread, Started: c.started, Doom: c.doom, Version: c.version}}, nil
 }
 
 // exec hands the node over to the next binary. If that fails, it returns the orders that
@@ -309,6 +310,7 @@ func (n *node) adopt(s *slot, p *parcel) error {
 	}
 	c := newChild(adopted, p.state.Started)
 	c.ready, c.report, c.deadline, c.doom = true, p.state.Report, p.state.Deadline, p.state.Doom
+	c.version = cmp.Or(p.state.Version, "unknown")
 	s.child = c
 	if p.drained {
 		c.drain()

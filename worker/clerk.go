@@ -181,7 +181,7 @@ func (c *clerk) answered(ctx context.Context, a answer) {
 	for _, r := range call.step.Results {
 		late := slices.Contains(a.reply.Late, r.Job)
 		if late {
-			c.Log.Warn("the result came too late and does not count", "job", r.Job,
+			c.Log.Warn("the result came too late and does not count", "task", r.Job.Task(), "job", r.Job,
 				"kind", r.Kind, "outcome", r.Outcome, "error", r.Error)
 		}
 		if r.Kind == jobs.KindEnd && !late {
@@ -206,7 +206,8 @@ func (c *clerk) accept(ctx context.Context, r jobs.Reply, sent time.Duration) {
 		switch {
 		case looks && (!ok || c.mode != taking || ctx.Err() != nil): // the queue hands it out again
 		case !ok:
-			c.Log.Error("the queue handed out a job without the spec of its task", "job", g.Job)
+			c.Log.Error("the queue handed out a job without the spec of its task", "task", g.Job.Task(),
+				"job", g.Job, "attempt", g.Attempt)
 			c.results = append(c.results, verdict.Puzzled(g, jobs.DefaultPolicy(),
 				"the job came without the spec of its task: a mistake in muster"))
 		case g.Mode != jobs.ModeLost && (c.mode != taking || ctx.Err() != nil):
@@ -277,8 +278,8 @@ func (c *clerk) dropStuck() {
 		if c.Clock() < a.MustEnd() || a.Expire() {
 			continue
 		}
-		c.Log.Error("the job does not stop at its deadline, this worker takes no more jobs",
-			"job", a.Grant().Job, "host", a.Grant().Job.Host())
+		c.Log.Error("the job does not stop at its deadline, this worker takes no more jobs", "task",
+			a.Grant().Job.Task(), "job", a.Grant().Job, "attempt", a.Grant().Attempt)
 		c.calls.lockedUntil(a.Until()+jobs.Margin(a.Grant().Timeout), a.Grant().Timeout)
 		delete(c.inHand, token)
 		c.lines.stuck = true

@@ -23,8 +23,8 @@ func (c *clerk) orphaned() error {
 	}
 	results := slices.Concat(c.calls.call.step.Results, c.results)
 	for _, r := range results {
-		c.Log.Error("the result is not reported: no master, and no answer from the queue", "job", r.Job,
-			"kind", r.Kind, "outcome", r.Outcome, "error", r.Error)
+		c.Log.Error("the result is not reported: no master, and no answer from the queue", "task",
+			r.Job.Task(), "job", r.Job, "kind", r.Kind, "outcome", r.Outcome, "error", r.Error)
 	}
 	return fmt.Errorf("no master, and no answer from the queue in zone %s for %s after the locks of "+
 		"%d jobs had ended: they are not reported", c.calls.zone, c.cfg.Orphan, len(results))

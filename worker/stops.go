@@ -94,7 +94,8 @@ func (c *clerk) stopCancelled(answer stopsAnswer) {
 	for _, a := range c.inHand {
 		note, ok := answer.notes[a.Grant().Job]
 		if ok && !a.Stopped() {
-			c.Log.Info("the job is cancelled and will be stopped", "job", a.Grant().Job, "note", note)
+			c.Log.Info("the job is cancelled and will be stopped", "task", a.Grant().Job.Task(), "job",
+				a.Grant().Job, "attempt", a.Grant().Attempt, "note", note)
 			a.Stop(&verdict.StopOrder{Note: note})
 		}
 	}

@@ -121,7 +121,8 @@ func TestPackages(t *testing.T) {
 			"/usr/lib/systemd/system/muster-master.service", "/usr/lib/sysusers.d/muster.conf",
 			"/usr/lib/tmpfiles.d/muster.conf", "/etc/muster/muster.yaml", "/usr/share/doc/muster/changelog.gz",
 			"/usr/share/doc/muster/copyright", "/usr/share/doc/muster/sbom.json",
-			"/usr/share/doc/muster/examples/fleet.yaml", "/usr/share/doc/muster/docs/INSTALL.md"} {
+			"/usr/share/doc/muster/examples/fleet.yaml", "/usr/share/doc/muster/docs/INSTALL.md",
+			"/usr/share/muster/monitoring/muster.rules.yml", "/usr/share/muster/monitoring/muster.dashboard.json"} {
 			for kind, list := range map[string]string{"deb": deb, "rpm": rpm} {
 				if !strings.Contains(list, path+"\n") {
 					t.Errorf("the %s lacks %s", kind, path)

@@ -86,8 +86,7 @@ func (r records) learnCommit(ctx context.Context) {
 	defer cancel()
 	at, err := r.at.env.Committed(ctx, r.at.zone, r.at.grant.Job.Task())
 	if err != nil {
-		r.at.env.Log.Info("the queue did not say when the task was committed", "job",
-			r.at.grant.Job, "error", err)
+		r.at.logger().Info("the queue did not say when the task was committed", "error", err)
 	}
 	r.at.committed = at
 }

@@ -57,8 +57,7 @@ func (e entry) doubted(ctx context.Context) (r jobs.Result, doubted bool) {
 		return f.NotStarted(verdict.Hindrance{Ruled: &verdict.Ruled{Until: early.Begins},
 			Why: early.Error()}), true
 	}
-	e.at.env.Log.Error("the order of a job cannot be examined, so the job is given back",
-		"job", e.at.grant.Job, "why", err)
+	e.at.logger().Error("the order of a job cannot be examined, so it is given back", "why", err)
 	timer := time.NewTimer(doubtPause)
 	defer timer.Stop()
 	select {

@@ -29,7 +29,7 @@ func (l looker) find(ctx context.Context) Ending {
 	over := Ending{Token: l.grant.Token, Stale: true}
 	defer func() {
 		if p := recover(); p != nil {
-			l.env.Log.Error("panic in a question to a host", "job", l.grant.Job, "panic", p)
+			l.logger().Error("panic in a question to a host", "panic", p)
 		}
 	}()
 	r := l.read(ctx)
@@ -43,12 +43,11 @@ func (l looker) find(ctx context.Context) Ending {
 		return over
 	}
 	if err := l.env.Answer(tell, l.zone, r); err != nil {
-		l.env.Log.Warn("the queue did not take the answer of a host", "job", l.grant.Job,
-			"answer", r.Answer, "error", err)
+		l.logger().Warn("the queue did not take the answer of a host", "answer", r.Answer, "error",
+			err)
 		return over
 	}
-	l.env.Log.Info("a host answered how a job ended", "job", l.grant.Job, "answer", r.Answer,
-		"words", r.Words)
+	l.logger().Info("a host answered how a job ended", "answer", r.Answer, "words", r.Words)
 	return over
 }
 

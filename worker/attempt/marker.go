@@ -290,7 +290,7 @@ func (g *groupMarks) unmark(ctx context.Context, r jobs.Result) jobs.Result {
 	}
 	members, err := g.members(ctx)
 	if err != nil {
-		g.at.env.Log.Info("the markers of a group were not removed", "job", g.at.grant.Job, "error", err)
+		g.at.logger().Info("the markers of a group were not removed", "error", err)
 		return r
 	}
 	if !g.giveUp(ctx, members) || r.Kind == jobs.KindEnd {
@@ -316,7 +316,7 @@ func (g *groupMarks) giveUp(ctx context.Context, members []fleet.Host) (all bool
 			continue
 		}
 		if _, err := g.mark(ctx, h, m); err != nil {
-			g.at.env.Log.Info("a marker was not removed", "job", g.at.grant.Job, "on", h.Name, "error", err)
+			g.at.logger().Info("a marker was not removed", "on", h.Name, "error", err)
 			all = false
 		}
 	}

@@ -16,16 +16,14 @@ const overText = "its window has ended"
 // alertOver sends the alert that the job continues after the end of its window, once an attempt.
 func (w *admission) alertOver(ctx context.Context, why string) {
 	w.overtime.Do(func() {
-		w.at.env.Log.Warn("the job continues after the end of its window", "job",
-			w.at.grant.Job, "why", why)
+		w.at.logger().Warn("the job continues after the end of its window", "why", why)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.at.env.Config.Call)
 		defer cancel()
 		err := w.at.env.Agreed.Alert(ctx, w.at.zone, jobs.Alert{Event: eventOvertime,
 			Object: string(w.at.grant.Job),
 			Detail: map[string]any{"why": why, "runbook": w.at.plan.Spec.Runbook, "step": w.at.step}})
 		if err != nil {
-			w.at.env.Log.Warn("the alert about the end of a window was not sent", "job",
-				w.at.grant.Job, "error", err)
+			w.at.logger().Warn("the alert about the end of a window was not sent", "error", err)
 		}
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"muster/jobs"
 	"muster/scripts"
 	"muster/worker/kinds"
@@ -17,18 +19,17 @@ import (
 func (a *Attempt) run(ctx context.Context) (e Ending) {
 	defer func() {
 		if p := recover(); p != nil {
-			a.env.Log.Error("panic in a job", "job", a.grant.Job, "panic", p,
-				"stack", string(debug.Stack()))
+			a.logger().Error("panic in a job", "panic", p, "stack", string(debug.Stack()))
 			e = Ending{Token: a.grant.Token, Result: a.panicked()}
 		}
 		e.Result.Output, e.Result.Gap = a.transcript.Output()
 		e.Result.Runs = a.transcript.RunsFor(e.Result.Kind)
 		e.Result.Spent = a.spent(e.Result.Kind)
 		e.Result.Saved = a.vouched(e.Result)
-		a.log(e, a.env.Clock()-a.timed.began)
+		a.tell(e, a.env.Clock()-a.timed.began)
 	}()
 
-	a.env.Log.Debug("the attempt begins", "job", a.grant.Job, "attempt", a.grant.Attempt)
+	a.logger().Debug("the attempt begins")
 	defer a.hangUp()
 	defer a.group.leaveOthers()
 	r, stale := a.work(ctx)
@@ -198,18 +199,22 @@ func (a *Attempt) action(step int) (scripts.Action, error) {
 		Attempt: a.grant.Attempt, Saved: a.memory.Saved, RecordDir: a.env.Config.RecordDir})
 }
 
-// log writes one line about the attempt. A success goes to the level debug, because the events of
+// logger names task, job and attempt in each line.
+func (a *Attempt) logger() hclog.Logger {
+	return a.env.Log.With("task", a.grant.Job.Task(), "job", a.grant.Job, "attempt", a.grant.Attempt)
+}
+
+// tell logs that the attempt is over. A success goes to the level debug, because the events of
 // the queue have it, too.
-func (a *Attempt) log(e Ending, took time.Duration) {
-	args := []any{"job", a.grant.Job, "attempt", a.grant.Attempt, "took", took}
-	if e.Stale {
-		a.env.Log.Warn("a newer attempt is under way, this one was abandoned", args...)
-		return
+func (a *Attempt) tell(e Ending, took time.Duration) {
+	args := []any{"took", took, "kind", e.Result.Kind, "outcome", e.Result.Outcome, "error",
+		e.Result.Error}
+	switch {
+	case e.Stale:
+		a.logger().Warn("a newer attempt is under way, this one was abandoned", "took", took)
+	case e.Result.Outcome == jobs.Succeeded:
+		a.logger().Debug("the attempt is over", args...)
+	default:
+		a.logger().Info("the attempt is over", args...)
 	}
-	args = append(args, "kind", e.Result.Kind, "outcome", e.Result.Outcome, "error", e.Result.Error)
-	if e.Result.Outcome == jobs.Succeeded {
-		a.env.Log.Debug("the attempt is over", args...)
-		return
-	}
-	a.env.Log.Info("the attempt is over", args...)
 }

@@ -182,12 +182,13 @@ func (w *Warden) tellOfGlass(ctx context.Context, id jobs.ID, k *known, reason s
 		return
 	}
 	who := k.standing.Spec.Operator
-	w.log.Warn("glass was broken: one person runs what more must sign", "job", id, "operator", who,
-		"reason", reason)
+	w.log.Warn("glass was broken: one person runs what more must sign", "task", id.Task(), "job", id,
+		"operator", who, "reason", reason)
 	err := w.orders.Alert(ctx, k.zone, jobs.Alert{Event: "glass-used", Object: string(id),
 		Detail: map[string]any{"operator": who, "note": wording.OneLine(reason, noteMax)}})
 	if err != nil {
-		w.log.Warn("nobody could be told that glass was broken", "job", id, "error", err)
+		w.log.Warn("nobody could be told that glass was broken", "task", id.Task(), "job", id, "error",
+			err)
 	}
 }
 
@@ -378,13 +379,15 @@ func (w *Warden) tell(ctx context.Context, id jobs.ID, k *known, r trust.Ruling)
 	first := !k.told
 	k.told = true
 	w.mu.Unlock()
-	w.log.Error("the order of a job does not hold", "job", id, "mode", string(r.Mode), "why", r.Why)
+	w.log.Error("the order of a job does not hold", "task", id.Task(), "job", id, "mode",
+		string(r.Mode), "why", r.Why)
 	if !first {
 		return
 	}
 	err := w.orders.Alert(ctx, k.zone, jobs.Alert{Event: "order-doubted", Object: string(id),
 		Detail: map[string]any{"mode": string(r.Mode), "note": wording.ErrorLine(r.Why)}})
 	if err != nil {
-		w.log.Warn("nobody could be told that the order of a job does not hold", "job", id, "error", err)
+		w.log.Warn("nobody could be told that the order of a job does not hold", "task", id.Task(), "job",
+			id, "error", err)
 	}
 }
