@@ -45,7 +45,7 @@ func (s *Store) Migrate(ctx context.Context) error { return s.tables(ctx, 0) }
 func (s *Store) tables(ctx context.Context, most time.Duration) error {
 	c := s.change()
 	if c == nil {
-		return nil
+		return s.say("its file", s.file.Check())
 	}
 	var late <-chan time.Time
 	if most > 0 {
@@ -83,6 +83,9 @@ func (s *Store) change() *changing {
 		err := s.migrate(s.life, c)
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if err == nil {
+			err = s.file.Take()
+		}
 		s.ready, s.changing, s.lastTry, c.err = err == nil, nil, err, err
 		close(c.done)
 	}()

@@ -29,6 +29,7 @@ type Store struct {
 	write *sql.DB // SQLite has one writer: calls wait here, rather than for a lock of the file
 	read  *sql.DB
 
+	file   files.Opened
 	schema fs.FS // the changes of the tables, in order
 	also   atomic.Pointer[func(context.Context, *sql.Tx, Batch) error]
 
@@ -64,7 +65,7 @@ func Open(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, at: at, schema: schema}
+	s := &Store{cfg: cfg, at: at, schema: schema, file: files.Opened{Path: at.file}}
 	HandleOf(s).Also(func(context.Context, *sql.Tx, Batch) error { return nil })
 	s.life, s.end = context.WithCancel(context.Background())
 	if at.file != "" {

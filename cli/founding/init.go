@@ -1,7 +1,6 @@
 package founding
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,16 +47,16 @@ write require in place of warn when muster events shows no order-doubted any mor
 Then init asks the Redis of the configuration whether a server could start with it, and
 prints the commands that are missing there. It sets nothing itself.
 
-To change the key, make one in another file, in a folder of its own. First add the line
-of the servers that init prints to allowed_signers of every node. Then put the new key
-into the file of every server, below the old one; when all servers have both, put it
-above the old one. Take the old key out when all that it made may end: tokens that were
-made with it end then, schedules must be applied again, and tasks of then cannot be
-retried.
+To change the key, make one with --like in another folder. First add the line of servers
+that init prints to allowed_signers of every node. Then put the new key into the file of
+every server, below the old one; when all have both, put it above. Take the old key out
+when all that it made may end: tokens that were made with it end then, schedules must be
+applied again, and tasks of then cannot be retried.
 
 Exit codes: 0 the key is there, 2 it is not.`,
 		Example: `  muster init && muster up
   muster init --file /srv/muster/server.key     # named by server.key in muster.yaml
+  muster init --file next/server.key --like /etc/muster/server.key  # to change it
   muster init -o json`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -66,13 +64,14 @@ Exit codes: 0 the key is there, 2 it is not.`,
 		RunE:              func(c *cobra.Command, _ []string) error { return o.make(c) },
 	}
 	c.Flags().StringVar(&o.file, "file", "", "`path` of the key, in place of the usual one")
+	c.Flags().StringVar(&o.like, "like", "", "`path` of a key of the same installation")
 	c.Flags().StringVar(&o.trust, "trust", "", "`folder` of what nodes trust (default trust, beside "+
 		"the key)")
 	books.OutputFlag(c, &o.output)
 	return c
 }
 
-type flags struct{ file, trust, output string }
+type flags struct{ file, like, trust, output string }
 
 // Made is the answer of init.
 type Made struct {
@@ -94,7 +93,8 @@ func (o flags) make(c *cobra.Command) error {
 	if path == "" {
 		path, folder = local.This().ServerKey(), 0o755
 	}
-	err := cli.CheckOutput(o.output)
+	text, err := keyFile(o.like)
+	err = errors.Join(err, cli.CheckOutput(o.output))
 	if path == "" {
 		err = errors.Join(err, errors.New("this user has no home, so there is no usual place for the "+
 			"key: name one with --file"))
@@ -102,7 +102,7 @@ func (o flags) make(c *cobra.Command) error {
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
-	m, err := MakeKey(path, folder)
+	m, err := write(path, text, folder)
 	if err == nil {
 		err = m.MakeTrust(o.trust)
 	}
@@ -146,23 +146,28 @@ func (m Made) say(w io.Writer, named bool) {
 	fmt.Fprintf(w, "the public key of the audit log, for those who examine it:\n")
 }
 
-// MakeKey makes the key of servers, unless it is there. The mode is that of a folder that is
-// missing; 0: none is made.
+// MakeKey makes the key of servers of a new installation, unless it is there. The mode is that of a
+// folder that is missing; 0: none is made.
 func MakeKey(path string, folder os.FileMode) (Made, error) {
+	text, err := keyFile("")
+	if err != nil {
+		return Made{}, err
+	}
+	return write(path, text, folder)
+}
+
+// write writes the file of a key, unless it is there.
+func write(path, text string, folder os.FileMode) (Made, error) {
 	if folder != 0 {
 		if err := os.MkdirAll(filepath.Dir(path), folder); err != nil {
 			return Made{}, err
 		}
 	}
-	var raw [serverkey.Size]byte
-	rand.Read(raw[:]) // never fails
-	const length = 12
-	name := strings.ToLower(rand.Text())[:length]
 	owner := -1
 	if folder != 0 {
 		owner = serviceUser()
 	}
-	err := create(path, serverkey.File(name, raw), 0o400, owner)
+	err := create(path, text, 0o400, owner)
 	if err != nil && !errors.Is(err, os.ErrExist) {
 		return Made{}, err
 	}

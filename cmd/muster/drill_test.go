@@ -47,6 +47,7 @@ type drill struct {
 	blocks [][]step
 	words  *strings.Replacer
 	played int
+	units  map[string]*unit // by the names that pages have for them
 }
 
 // drillOf reads a page. words are pairs: what stands in the page, and what it is in this house.
@@ -124,6 +125,9 @@ func (d *drill) play() string {
 func (d *drill) command(s step) string {
 	d.t.Helper()
 	text := d.words.Replace(s.text)
+	if d.systemctl(text) {
+		return ""
+	}
 	for late := d.late(); ; {
 		said, code := d.shell(text)
 		if code == s.exit {

@@ -167,6 +167,8 @@ var tellings = map[string]telling{
 	"stop":            {notify.RolloutStopped, false},
 	"freeze-group":    {notify.GroupFrozen, false},
 	"clear":           {notify.GroupFrozen, true},
+	"quarantine":      {notify.HostAside, false},
+	"unquarantine":    {notify.HostAside, true},
 	"freeze":          {notify.ZoneFrozen, false},
 	"overtime":        {notify.WindowOverrun, false},
 	"history-away":    {notify.HistoryAway, false},
@@ -195,6 +197,8 @@ func happened(b history.Batch) (out []notify.Signal) {
 			s.Object = ""
 		case notify.GroupFrozen:
 			s.Task = "" // the job that froze it is in the note
+		case notify.HostAside:
+			s.Task, s.Object = "", h.Object // the name of a host may look like that of a task
 		}
 		out = append(out, s)
 	}
