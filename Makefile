@@ -40,7 +40,7 @@ test: bin/testsum ## run all tests, also on a real Redis, sshd, nft, named, node
 
 .PHONY: pairs redteam sim chaos mutants vm race test-pages
 test-pages: build ## look at every page in Chromium (ARGS='-shots DIR' makes pictures)
-	@tools/install.sh chromium
+	@tools/install.sh chromium redis
 	cd tools/browser && go test -count=1 -timeout 15m . $(ARGS)
 pairs: ## both members of a group due at once, 1,000 times, judged by the hosts' log
 	@tools/install.sh redis

@@ -18,6 +18,15 @@ type FactList struct {
 	None  string      `json:"none"` // hosts that never reported facts; folded
 }
 
+// ClearedHost is the answer of POST /v1/hosts/{host}/clear: what is remembered of it no more.
+type ClearedHost struct {
+	Host  string    `json:"host"`
+	Zone  string    `json:"zone"`
+	Facts int       `json:"facts"` // so many; 0: there were none
+	At    jobs.Time `json:"at"`    // when it had reported them
+	Note  string    `json:"note"`  // who and why
+}
+
 // Gathered is the answer of POST /v1/tasks/{task}/facts.
 type Gathered struct {
 	Task jobs.TaskID `json:"task"`

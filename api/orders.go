@@ -2,7 +2,8 @@ package api
 
 import "muster/jobs"
 
-// DrainRequest is the body of POST /v1/hosts/drain and /v1/hosts/undrain.
+// DrainRequest is the body of POST /v1/hosts/drain and /v1/hosts/undrain, and of quarantine and
+// unquarantine.
 type DrainRequest struct {
 	OrderRequest
 	On string `json:"on"` // selector
@@ -20,6 +21,20 @@ type DrainAnswer struct {
 	// Open are jobs of earlier tasks on the drained hosts, which continue: those that a bounded search
 	// found.
 	Open []jobs.ID `json:"open"`
+}
+
+// QuarantineList is the answer of GET /v1/quarantine.
+type QuarantineList struct {
+	Hosts []Quarantined `json:"hosts"`
+}
+
+// Quarantined is a host that takes no job but checks.
+type Quarantined struct {
+	Host  string    `json:"host"`
+	Zone  string    `json:"zone"`
+	Since jobs.Time `json:"since"`
+	Job   jobs.ID   `json:"job,omitempty"` // that ended unknown there; empty: a person ordered it
+	Why   string    `json:"why"`           // the error of the job, or who ordered it and why
 }
 
 // FsckRequest is the body of POST /v1/zones/{zone}/fsck.

@@ -29,6 +29,31 @@ type NodeList struct {
 	Duties []jobs.Duty `json:"duties"` // the duties, each with its server
 }
 
+// UpgradeState is the answer of GET /v1/upgrade: the servers with their versions, and the forms of
+// data that they share.
+type UpgradeState struct {
+	Version string     `json:"version"` // of the server that answers
+	Servers []Serving  `json:"servers"`
+	Forms   []DataForm `json:"forms"`
+}
+
+// Serving is a server that has reported itself.
+type Serving struct {
+	Server  string    `json:"server"`
+	Version string    `json:"version"` // empty: its record cannot be read
+	Seen    jobs.Time `json:"seen"`
+	Gone    bool      `json:"gone"` // it has not reported for 15 s
+}
+
+// DataForm is the form of the data in one place: the hub, a zone, the tables of history.
+type DataForm struct {
+	Where string `json:"where"`
+	Has   string `json:"has"`             // who knows less must not write there; empty: nobody wrote
+	By    string `json:"by,omitempty"`    // the version of muster that said so
+	Knows string `json:"knows"`           // the latest form that the server knows
+	Wrong string `json:"wrong,omitempty"` // why this version writes nothing there
+}
+
 // NodeOrdered is the answer to POST /v1/nodes/{node}/pause and resume. The node takes the order a
 // little later.
 type NodeOrdered struct {
@@ -63,6 +88,29 @@ type QueueInfo struct {
 	Zones []Zone `json:"zones"`
 }
 
+// DepthList is the answer of GET /v1/queue/depth: how many jobs waited, as one server saw it since
+// it started. Samples of the last hour are single looks; an older one has the largest numbers of
+// five minutes. Where samples are further apart the server could not look.
+type DepthList struct {
+	Since jobs.Time   `json:"since"` // of the first look of this server; null: there was none
+	Every float64     `json:"every"` // seconds between two looks
+	Zones []ZoneDepth `json:"zones"`
+}
+
+// ZoneDepth has the samples of a zone, the oldest first.
+type ZoneDepth struct {
+	Zone    string        `json:"zone"`
+	Samples []DepthSample `json:"samples"`
+}
+
+// DepthSample counts the jobs that waited in a zone at a time, as Zone does.
+type DepthSample struct {
+	At     jobs.Time `json:"at"`
+	Queued int64     `json:"queued"`
+	Again  int64     `json:"again"`
+	Due    int64     `json:"due"`
+}
+
 // Health is the answer of GET /v1/health: 200 if the server can work, else 503. With a full Redis
 // the answer is 200 and says so: all servers have the same Redis, and a load balancer must not take
 // them all away from people, who can still look and cancel.
@@ -75,6 +123,8 @@ type Health struct {
 	Stopped   bool   `json:"stopped,omitempty"` // nothing starts: see Status
 	Inventory string `json:"inventory"`         // version in force
 	Hosts     int    `json:"hosts"`
+	// Quarantined is the number of hosts that take no job but checks.
+	Quarantined int `json:"quarantined,omitempty"`
 }
 
 // Unstored counts the entries of an event stream that are not stored yet.

@@ -62,8 +62,8 @@ type Submitted struct {
 	Durable string `json:"durable,omitempty"` // how well Redis preserves the task
 	Fences
 	Windows *WindowPlan `json:"windows,omitempty"` // for a task that needs windows
-	// Frozen are hosts, folded, on which the task does not begin at its time, and the reasons. If the
-	// task needs windows, its openings already leave freezes out.
+	// Frozen are hosts, folded, on which the task does not begin at its time, and the reasons; those
+	// in quarantine are left out. If the task needs windows, its openings already leave freezes out.
 	Frozen []string `json:"frozen,omitempty"`
 	// Follows is the chain that the task begins, if the submit asked for one.
 	Follows *jobs.ChainInfo `json:"follows,omitempty"`
@@ -183,10 +183,11 @@ type LaneInfo struct {
 type LaneTask struct {
 	Task    jobs.TaskID `json:"task"`
 	Runbook string      `json:"runbook"`
-	By      string      `json:"by"`    // the operator
-	Mode    string      `json:"mode"`  // serial, latest, gate or parallel=N
-	Since   jobs.Time   `json:"since"` // when it entered
-	State   string      `json:"state"` // submitting, waiting, running or failed
+	By      string      `json:"by"`              // the operator
+	Mode    string      `json:"mode"`            // serial, latest, gate, pipeline or parallel=N
+	Since   jobs.Time   `json:"since"`           // when it entered
+	State   string      `json:"state"`           // submitting, waiting, checking, running or failed
+	Check   jobs.TaskID `json:"check,omitempty"` // its last check, for mode pipeline
 	Why     string      `json:"why,omitempty"`
 }
 

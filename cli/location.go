@@ -8,9 +8,10 @@ import (
 // flagsOf maps a location in a request of the API to the text in front of its mistake on the
 // command line: the flag that it came from, or nothing if the message names the place.
 var flagsOf = map[string]string{
-	"":             "",
-	"body":         "",
-	"body.id":      "--id: ",
+	"":            "",
+	"body":        "",
+	"body.id":     "--id: ",
+	"body.origin": "--origin: ", "body.take_from": "--take-from: ",
 	"body.runbook": "", "body.trigger": "", // the message names it
 	"body.only":         "", // likewise
 	"body.on":           "--on: ",
@@ -19,6 +20,7 @@ var flagsOf = map[string]string{
 	"body.at":           "--at: ",
 	"body.expire":       "--expire: ",
 	"body.expect":       "--expect: ",
+	"body.accept":       "--accept: ",
 	"body.as":           "--as: ",
 	"body.reason":       "--reason: ",
 	"body.words":        "--reason: ",

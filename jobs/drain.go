@@ -2,7 +2,8 @@ package jobs
 
 // Drain says why selections leave a host out, until an operator undrains it.
 type Drain struct {
-	Note string `json:"note"` // who and why
+	Note string `json:"note"`           // who and why
+	Only string `json:"only,omitempty"` // check: the host is in quarantine, and takes only checks
 	At   Time   `json:"at"`
 }
 

@@ -65,7 +65,6 @@ type Node struct {
 	Spawned  int      `json:"spawned"`        // children started since the master started
 	Identity string   `json:"identity"`       // identifies its machine and node.dir
 	Clock    Clock    `json:"clock"`
-
 	Unusual
 }
 
@@ -124,8 +123,9 @@ func (c Clock) Wrong() bool { return math.Abs(c.Skew) > SkewMax.Seconds() }
 
 // Child is one worker process of a node.
 type Child struct {
-	PID    int  `json:"pid"`
-	Job    ID   `json:"job"`              // the first job in hand; empty: none
-	Jobs   []ID `json:"jobs,omitempty"`   // all in hand, if more than one
-	Orphan bool `json:"orphan,omitempty"` // started by an earlier master
+	PID     int    `json:"pid"`
+	Job     ID     `json:"job"`               // the first job in hand; empty: none
+	Jobs    []ID   `json:"jobs,omitempty"`    // all in hand, if more than one
+	Orphan  bool   `json:"orphan,omitempty"`  // started by an earlier master
+	Version string `json:"version,omitempty"` // unknown: an earlier muster started it
 }

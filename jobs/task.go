@@ -51,7 +51,6 @@ type Task struct {
 	// Own holds the times of hosts with a time of their own; of repeated submits the first count.
 	Own    map[string]Micros   `json:"-"`
 	Beside map[string][]string `json:"-"` // lies beside it in each zone: names and texts in turns
-
 	// Again: a retry also takes hosts whose jobs another retry does again.
 	Again bool `json:"-"`
 

@@ -239,10 +239,10 @@ func TestAnApplyWithMistakesChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{inventory: fixed(acme(1))})
 	b := ofText(strings.Replace(entriesOf("acme"), "zone: UTC\nfrom", "zone: Mars\nfrom", 1) +
-		"---\nkind: runbook\nname: x\n")
+		"---\nkind: access\nname: x\n")
 	b.Prune, b.TakeFrom, b.ID = true, "a b", "x"
 	_, status, words := w.applyTo(b, nil)
-	for _, want := range []string{"conf/a.yaml:21: zone", "conf/a.yaml:26: muster apply changes no runbook",
+	for _, want := range []string{"conf/a.yaml:21: zone", "conf/a.yaml:26: muster apply changes no access: whoever may",
 		"origin \\\"a b\\\"",
 		"only entries of an origin are pruned", "body.id"} {
 		if status != http.StatusUnprocessableEntity || !strings.Contains(words, want) {
@@ -315,32 +315,45 @@ func TestAnApplyThatIsOvertakenIsWorkedOutAnew(t *testing.T) {
 	}
 }
 
-// A right that ends at the hosts of a customer is too little for any entry.
+// A right that ends at the hosts of a customer is enough for what can concern no other hosts, and gives
+// nobody more than it gave before.
 func TestAnApplyNeedsARightForEachEntry(t *testing.T) {
 	t.Parallel()
 	w := guarded(t)
 	tokens := map[string]http.Header{}
-	for _, who := range []string{"viewer", "operator", "approver-acme", "admin-acme", "admin", "viewer-acme"} {
+	for _, who := range []string{"viewer", "operator", "approver-acme", "admin-acme", "admin", "viewer-acme",
+		"label-acme", "seer"} {
 		tokens[who] = bearing(w.token(who))
 	}
 	w.applyTo(ofText(entriesOf("bolt")), tokens["admin"])
 	window := func(customer string) string { return strings.SplitN(entriesOf(customer), "---\n", 3)[1] }
 	house := strings.Replace(window("acme"), "customer: acme", "site: zrh", 1)
+	within := strings.SplitN(strings.Replace(entriesOf("acme"), "on: all", "on: customer=acme", 1), "---\n", 2)[0]
+	label := strings.NewReplacer("runbook: exec", "runbook: label", "cmd: uptime", "word: a").Replace(within)
 	for _, c := range []struct {
 		who, text string
 		want      int
 	}{
-		{"viewer", window("acme"), 403}, {"operator", window("acme"), 403}, {"approver-acme", window("acme"), 403},
+		{"viewer", window("acme"), 403}, {"operator", house, 403}, {"approver-acme", window("acme"), 403},
 		{"admin-acme", window("bolt"), 403}, {"admin-acme", house, 403},
 		{"admin-acme", strings.Replace(window("bolt"), "customer: bolt", "customer: acme", 1), 403},
-		{"admin-acme", entriesOf("acme"), 403}, // its schedule
-		{"admin-acme", window("acme"), 403}, {"admin", entriesOf("acme"), 200},
+		{"admin-acme", entriesOf("acme"), 403}, // its schedule is on all, and its freeze stops work
+		{"admin-acme", strings.Replace(window("acme"), "required", "none", 1), 403},
+		{"admin-acme", window("acme"), 200}, {"operator", window("acme"), 200},
+		{"admin-acme", within, 200}, {"label-acme", within, 403},
+		{"admin-acme", strings.Replace(within, "owner: acme", "owner: bolt", 1), 403},
+		{"admin-acme", strings.Replace(within, "customer=acme", "'fw-a1,{customer=acme}'", 1), 403},
+		{"label-acme", label, 403}, // the one in force runs another runbook
+		{"label-acme", strings.Replace(label, "acme-nightly", "acme-label", 1), 200},
+		{"label-acme", strings.Replace(label, "acme-nightly", "acme-x", 1) + "waves: [50%, 100%]\nhealth: exec\n" +
+			"health_args: {cmd: id}\n", 403},
+		{"admin", entriesOf("acme"), 200},
 	} {
 		if _, status, words := w.applyTo(ofText(c.text), tokens[c.who]); status != c.want {
 			t.Errorf("%s: %d, want %d: %s\n%s", c.who, status, c.want, words, c.text)
 		}
 	}
-	if b := w.exported(tokens["viewer-acme"]); len(b.Files) != 2 {
+	if b := w.exported(tokens["viewer-acme"]); len(b.Files) != 3 {
 		t.Errorf("a viewer of acme sees %+v", b.Files)
 	}
 }

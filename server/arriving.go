@@ -56,11 +56,11 @@ func feedDuty(s *Server) election.Duty {
 }
 
 // wants returns what tells for which of muster's own events a trigger waits.
-func wants(s *Server) func() func(kind string) bool {
+func wants(s *Server) func(context.Context) func(kind string) bool {
 	keeper := s.site.firer.Keeper
-	return func() func(kind string) bool {
-		set := keeper.Set()
-		if set == nil && keeper.Complaint() != "" {
+	return func(ctx context.Context) func(kind string) bool {
+		set, err := keeper.Set(ctx)
+		if err != nil || keeper.File() == nil && keeper.Complaint() != "" {
 			return nil
 		}
 		return func(kind string) bool { return set.Wants(events.Own, kind) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/quarantine"
 	"muster/server/door"
 	"muster/server/idp"
 	"muster/server/sessions"
@@ -48,6 +49,9 @@ type Config struct {
 
 	// HistoryKeep is the time for which history keeps jobs that have ended; 0: for ever.
 	HistoryKeep time.Duration
+
+	// Quarantine says after which jobs a host takes no job but checks; zero: after none.
+	Quarantine quarantine.Policy
 
 	// Overload has the limits of an overloaded queue, which plans need; zero: the default.
 	Overload jobs.Overload

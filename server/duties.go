@@ -11,6 +11,7 @@ import (
 	"muster/jobs"
 	"muster/jobs/queue/hub"
 	"muster/server/anchor"
+	"muster/server/depth"
 	"muster/server/duties"
 	"muster/server/election"
 	"muster/server/historian"
@@ -37,6 +38,7 @@ func (s *Server) elected() []election.Duty {
 		}},
 		laneDuty(s),
 		triggersDuty(s),
+		repositoriesDuty(s),
 		{Name: duties.WavesDuty, Work: func(ctx context.Context, _ *election.Term) error {
 			return newWaves(s, s.chainDuty).Run(ctx)
 		}},
@@ -75,6 +77,7 @@ func (s *Server) duties(ctx context.Context, times *duties.Times) {
 		all.Go(func() { candidate.Stand(ctx, d) })
 	}
 	all.Go(func() {
+		defer s.site.form.Leave(ctx)
 		duties.Repeat(ctx, s.log, "form of data", state.FormEvery, s.site.form.RunOnce)
 	})
 	all.Go(func() {
@@ -82,6 +85,9 @@ func (s *Server) duties(ctx context.Context, times *duties.Times) {
 			_, err := s.health().SayZones(ctx)
 			return err
 		})
+	})
+	all.Go(func() {
+		duties.Repeat(ctx, s.log, "depth of the queues", depth.Every, s.site.upkeep.depths.RunOnce)
 	})
 	all.Go(func() {
 		duties.Repeat(ctx, s.log, "the timetable in force", duties.TimesEvery, times.RunOnce)
@@ -179,4 +185,12 @@ func (s *Server) who() string {
 		return s.Addr()
 	}
 	return s.cfg.Name + "@" + s.Addr()
+}
+
+// known returns the name of a server that listens, and nothing before.
+func (s *Server) known() string {
+	if s.Addr() == "" {
+		return ""
+	}
+	return s.who()
 }

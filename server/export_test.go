@@ -49,6 +49,9 @@ func (s *Server) AwayHistory(ctx context.Context) (*api.AwayHistory, error) {
 	return state.Away(ctx, stateOf(s.queue), s.history)
 }
 
+// LookAtDepths looks once how many jobs wait in each zone.
+func (s *Server) LookAtDepths(ctx context.Context) error { return s.site.upkeep.depths.RunOnce(ctx) }
+
 // Firer fires triggers as the duties of the server do.
 func (s *Server) Firer() *firing.Firer { return s.site.firer }
 

@@ -33,7 +33,7 @@ func openHistory(t *testing.T, cfg history.Config) *history.Store {
 }
 
 // waitFor asks until something is true.
-func waitFor(t *testing.T, what string, is func() bool) {
+func waitFor(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	tick := time.Tick(20 * time.Millisecond)
 	for from := time.Now(); !is(); <-tick {

@@ -150,7 +150,7 @@ func TestWhatIsWrongWithALaneIsSaid(t *testing.T) {
 	for query, words := range map[string]string{
 		"lane_mode=gate":        "query.lane: a lane needs a key",
 		"lane=a%20b":            "query.lane: ",
-		"lane=a&lane_mode=soon": "\"soon\" is no mode of a lane: want serial, latest, gate or parallel=N",
+		"lane=a&lane_mode=soon": "\"soon\" is no mode of a lane: want serial, latest, gate, pipeline or parallel=N",
 		"lane=a&hold=true":      "a task in a lane cannot wait for signatures",
 	} {
 		var p problem

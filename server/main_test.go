@@ -32,7 +32,6 @@ import (
 	"muster/scripts"
 	"muster/server"
 	"muster/server/historian"
-	"muster/server/idp"
 	"muster/server/stock"
 	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
@@ -72,8 +71,8 @@ type setup struct {
 	listen    string        // empty: a unix socket
 	group     string        // of the socket
 	url       string        // for browsers
-	oidc      idp.Config
-	strict    bool // no name is taken from the caller's mouth
+	conf      server.Config // its identity provider, and its policy of quarantine
+	strict    bool          // no name is taken from the caller's mouth
 	inventory func() (*fleet.Inventory, error)
 	source    stock.Source                      // instead of inventory
 	runbooks  []string                          // beside label
@@ -196,7 +195,7 @@ func start(t testing.TB, with setup) *world {
 		deps.History = with.history
 	}
 	w.server, err = server.New(server.Config{Listen: with.listen, Version: "1.2.3", Claims: !with.strict,
-		SocketGroup: with.group, URL: with.url, OIDC: with.oidc,
+		Quarantine: with.conf.Quarantine, SocketGroup: with.group, URL: with.url, OIDC: with.conf.OIDC,
 		TLSCert: with.tls[0], TLSKey: with.tls[1], TLSClientCA: with.tls[2]}, deps)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"regexp"
@@ -15,13 +16,16 @@ import (
 	"muster/fleet"
 	"muster/history"
 	"muster/history/ledger"
+	"muster/internal/repofile"
 	"muster/jobs"
 	"muster/master/governor"
 	"muster/notify"
 	"muster/server"
 	"muster/server/anchor"
 	"muster/server/auditlog"
+	"muster/server/gitops"
 	"muster/server/scribe"
+	"muster/testkit/gittest"
 	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
 	"muster/testkit/sqltest"
@@ -47,7 +51,7 @@ func members() []fleet.Host {
 	return list
 }
 
-func startMonitored(t *testing.T) *monitored {
+func startMonitored(t *testing.T, more ...func(*server.Deps)) *monitored {
 	t.Helper()
 	m := &monitored{redis: redistest.StartServer(t), spool: t.TempDir()}
 	cfg := m.redis.Config()
@@ -72,6 +76,9 @@ rules:
 		more: func(d *server.Deps) {
 			d.Audit = m.auditLog(t)
 			d.Notify = func() (*notify.Rules, error) { return rules, nil }
+			for _, change := range more {
+				change(d)
+			}
 		}})
 	return m
 }
@@ -153,19 +160,38 @@ func families(text string) map[string]string {
 	return out
 }
 
+// withRepository has the server follow a repository with one entry.
+func withRepository(t *testing.T) func(*server.Deps) {
+	t.Helper()
+	repo := gittest.New(t)
+	repo.Write("acme.yaml", "kind: window\nname: nights\ncustomer: acme\nzone: UTC\n"+
+		"start: every day 02:00\nlength: 1h\napproval: none\n")
+	repo.Commit("a window")
+	set, err := repofile.Parse(fleet.Source{Name: "r.yaml", Data: fmt.Appendf(nil,
+		"repositories:\n- {name: rules, url: %q, customers: all}\n", repo.URL())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	return func(d *server.Deps) {
+		d.Repositories = gitops.Config{Folder: folder, Read: func() (*repofile.Set, error) { return set, nil }}
+	}
+}
+
 // docs/METRICS.md lists each family that a server says, with its type and labels, and no other.
 func TestThePageOfMetricsIsTrue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: a house of which all is known, and then lost")
 	}
 	t.Parallel()
-	m := startMonitored(t)
+	m := startMonitored(t, withRepository(t))
+	real := families(m.says(t, "muster_repository_adrift_entries"))
 	m.ill()
 	m.submit(run("fw001"))
 	m.work("default", succeed)
 	m.call("GET", "/v1/tasks", nil, nil)
 	m.call("GET", "/v1/tasks", nil, nil)
-	real := families(m.says(t, `muster_job_ends_total{outcome="succeeded",runbook="exec"} 1`))
+	maps.Copy(real, families(m.says(t, `muster_job_ends_total{outcome="succeeded",runbook="exec"} 1`)))
 	for _, line := range []string{"muster_notify_waiting_seconds", "muster_audit_sink_lag_seconds", "muster_tasks_open"} {
 		maps.Copy(real, families(m.says(t, line)))
 	}

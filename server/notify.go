@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"muster/history/outbox"
 	"muster/notify"
 	"muster/server/election"
+	"muster/server/entries"
 	"muster/server/herald"
 	"muster/server/metrics"
 	"muster/server/notices"
@@ -23,8 +25,9 @@ func newTelling(s *Server, d Deps) telling {
 	if d.Notify == nil {
 		d.Notify = func() (*notify.Rules, error) { return nil, nil }
 	}
-	t := telling{keeper: herald.NewKeeper(d.Notify, s.log)}
-	if t.keeper.Wanted(); d.History != nil {
+	t := telling{keeper: herald.NewKeeper(d.Notify,
+		entries.Notices{Follower: s.site.upkeep.follower}.Applied, s.log)}
+	if t.keeper.File(); d.History != nil {
 		t.outbox = outbox.New(d.History, t.keeper.Wanted)
 	}
 	return t
@@ -37,7 +40,8 @@ func (s *Server) heraldDuty() election.Duty {
 		Base: s.cfg.URL,
 		Log:  s.log, Now: s.clock, Watch: herald.Watch{Nodes: q.Hub.Nodes.Nodes,
 			Staff: q.Hub.Nodes.Staff, Schedules: q.Hub.Schedules.Schedules,
-			Held: q.Submit.Submits.HeldTasks, Task: q.Read.Tasks.Task}}
+			Held: q.Submit.Submits.HeldTasks, Task: q.Read.Tasks.Task,
+			Repositories: s.site.upkeep.repositories.Troubles}}
 	if s.cfg.NoPages {
 		needs.Base = ""
 	}
@@ -56,7 +60,9 @@ func (s *Server) notices() notices.Routes {
 // untold says what is wrong with notifications and triggers; empty: nothing.
 func (s *Server) untold(ctx context.Context) string {
 	text := herald.Words(ctx, s.site.telling.outbox, s.site.telling.keeper, s.clock())
-	return strings.Trim(text+"; "+s.site.firer.Keeper.Words(), "; ")
+	all := []string{text, s.site.firer.Keeper.Words(), s.site.upkeep.follower.Words(),
+		s.site.upkeep.runbooks.Words()}
+	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), "; ")
 }
 
 // toldGauges returns the numbers of notifications.

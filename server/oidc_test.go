@@ -25,9 +25,9 @@ func providing(t *testing.T, at *oidctest.Provider) (*world, *browser) {
 	policy := policyOf(t, "who:\n  - {group: group:ops, roles: [operator]}\n"+
 		"  - {principal: 'oidc:"+at.URL+"#carla', roles: [viewer]}\n"+
 		"  - {principal: "+localName(t)+", roles: [admin]}\n")
-	w, b := housed(t, setup{url: "http://127.0.0.1:1", oidc: idp.Config{Issuer: at.URL, ClientID: oidctest.ClientID,
-		Device: true, Groups: []string{"NOC=group:ops", "Idle=group:idle"},
-		Secret: func() (string, error) { return oidctest.Secret, nil }},
+	w, b := housed(t, setup{url: "http://127.0.0.1:1", conf: server.Config{OIDC: idp.Config{
+		Issuer: at.URL, ClientID: oidctest.ClientID, Device: true, Groups: []string{"NOC=group:ops", "Idle=group:idle"},
+		Secret: func() (string, error) { return oidctest.Secret, nil }}},
 		more: func(d *server.Deps) { d.Policy = policy }})
 	b.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return w, b

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -181,8 +182,10 @@ func TestAMissedWindowIsToldToTriggers(t *testing.T) {
 	}
 	feeder := inner.New(inner.Needs{Box: in, Zones: conn, Streams: w.queue, Tasks: w.queue, Jobs: w.queue,
 		Facts: w.queue, Versions: versions.New(conn),
-		Wants: func() func(string) bool { return func(kind string) bool { return kind == "window-missed" } },
-		Log:   hclog.NewNullLogger(), Now: time.Now}, lease(term.Number))
+		Wants: func(context.Context) func(string) bool {
+			return func(kind string) bool { return kind == "window-missed" }
+		},
+		Log: hclog.NewNullLogger(), Now: time.Now}, lease(term.Number))
 	look := func() {
 		t.Helper()
 		if err := feeder.RunOnce(t.Context()); err != nil {

@@ -33,7 +33,8 @@ func newRequests(s *Server, d Deps) requests {
 			Now: now},
 		entry: &intake.Entry{MayBegin: s.mayBegin, Tasks: q.Read.Tasks, Pins: q.Blobs.Store,
 			Sealer: d.SecretKeys, Signer: d.ServerKeys, Records: &trust.Records{}, Alerts: q.Conn,
-			Submits: q.Submit.Submits, Log: d.Log, Now: now, Chance: chance,
+			Submits: q.Submit.Submits, Aside: intake.Aside(s.cfg.Quarantine), Log: d.Log, Now: now,
+			Chance: chance,
 			Turn: intake.Turn{Lanes: q.Submit.Lanes, Puts: q.Submit.Puts,
 				Advance: newLanes(s).Advance}},
 	}
@@ -45,10 +46,10 @@ func newRequests(s *Server, d Deps) requests {
 	if d.Audit.Scribe != nil {
 		r.entry.Audit = d.Audit.Scribe
 	}
-	r.submits = &intake.Intake{Catalog: s.catalog.Load, Stock: s.stock, Look: s.look,
+	r.submits = &intake.Intake{Catalog: s.site.upkeep.runbooks.Catalog, Stock: s.stock, Look: s.look,
 		Files:  intake.Files{Blobs: q.Blobs.Store, Max: s.cfg.Blobs.Max},
 		Sealer: d.SecretKeys, Openings: r.openings, Entry: r.entry, Tasks: q.Read.Tasks,
-		Holding: q.Submit.Submits, Chains: q.Hub.Chains, Advance: advance, Durable: d.Durable,
+		Holding: q.Submit.Submits, Chains: q.Hub.Chains, Advance: advance, Durable: d.Queue.Durable,
 		Now: now, Chance: chance}
 	if d.History != nil {
 		r.submits.Past = d.History
@@ -56,7 +57,7 @@ func newRequests(s *Server, d Deps) requests {
 	r.retries = &intake.Retries{Look: s.look, Sealer: d.SecretKeys, Openings: r.openings,
 		Entry: r.entry, Tasks: q.Read.Tasks, Specs: r.specs, Jobs: q.Read.Jobs,
 		Retrying: q.Submit.Retries,
-		Durable:  d.Durable, Now: now, Await: web.Waiter{Stopping: s.site.stopping}.Await}
+		Durable:  d.Queue.Durable, Now: now, Await: web.Waiter{Stopping: s.site.stopping}.Await}
 	overload := s.cfg.Overload
 	if overload == (jobs.Overload{}) {
 		overload = jobs.DefaultOverload()

@@ -99,7 +99,7 @@ func TestNoRoleReachesFurtherThanItsGrants(t *testing.T) {
 			"{customer}", customer, "{runbook}", "exec", "{name}", "nobody", "{sum}", strings.Repeat("0", 64), "{seq}", "1",
 			"{group}", "none", "{zone}", "nowhere", "{window}", "none", "{schedule}", "none", "{chain}", "0000000000",
 			"{freeze}", "none", "{apply}", "none", "{approval}", "none",
-			"{message}", "none", "{receiver}", "none", "{trigger}", "none", "{event}", "none")
+			"{message}", "none", "{receiver}", "none", "{trigger}", "none", "{repository}", "none", "{event}", "none")
 	}
 	ours, theirs := fill(own, "fw-a1", "acme"), fill(foreign, "fw-b1", "bolt")
 	for _, role := range access.Roles() {

@@ -23,18 +23,18 @@ import (
 	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/chains"
+	"muster/server/depth"
 	"muster/server/door"
 	"muster/server/foresight"
+	"muster/server/gitops"
 	"muster/server/idp"
 	"muster/server/lanes"
 	"muster/server/nodes"
 	"muster/server/orders"
 	"muster/server/pages"
 	"muster/server/pages/frame"
-	"muster/server/reach"
 	"muster/server/reviews"
 	"muster/server/rights"
-	"muster/server/schedules"
 	"muster/server/scribe"
 	"muster/server/sessions"
 	"muster/server/state"
@@ -116,11 +116,10 @@ func (s *Server) register(api huma.API) {
 	pauses := state.PauseRoutes{Queue: stateOf(s.queue), Stock: s.stock, Agreed: s.agreed,
 		PauseRights: state.PauseRights{Sees: s.site.tasks.Sees, Seen: s.site.tasks.Seen,
 			Near: s.streams.Near}}
+	zones := state.NodeRoutes{Queue: stateOf(s.queue), Stock: s.stock, Why: why, Log: s.log}
 	groups := tasks.Groups{Said: s.queue.Read.Outputs, Stock: s.stock}
 	s.calendar.Owned = apply.Owners{Store: s.queue.Kept}.Owned
-	repeated := schedules.Resource{Book: s.queue.Hub.Schedules, Ticks: s.queue.Hub.Ticks, Log: s.log,
-		Catalog: s.catalog.Load, Whole: whole, Submit: submits.submitFor, Refusals: submits.refusals,
-		HostsOn: reach.Hosts{Look: s.look}.On, Owned: apply.Owners{Store: s.queue.Kept}.Owned}
+	repeated, applied := newApplies(s, submits, whole)
 	for _, one := range []interface{ Routes(huma.API) }{
 		submits,
 		tasks.TaskRoutes{Reads: reads, Find: find, Until: until, Why: why, Stock: s.stock,
@@ -149,20 +148,24 @@ func (s *Server) register(api huma.API) {
 		hosts,
 		books.FactRoutes{Kept: s.queue.Hub.Facts, Tasks: s.queue.Read.Tasks, Duty: s.tend.Facts,
 			HostsOn: hosts.HostsOn, Now: s.clock, Stale: s.cfg.FactsStale},
+		books.ClearRoutes{Kept: s.queue.Hub.Facts, Look: s.look, Waits: s.queue.Read.Waits,
+			Log: s.log, Now: s.clock},
 		books.BlobRoutes{Store: s.queue.Blobs.Store, Care: s.queue.Blobs.Care, Max: s.cfg.Blobs.Max,
 			Log: s.log},
 		calendar.Windows{Calendar: s.calendar, Stock: s.stock, Log: s.log, Now: s.clock, Whole: whole},
 		calendar.Approvals{Calendar: s.calendar, Stock: s.stock, Log: s.log, Now: s.clock, Whole: whole},
 		repeated,
-		apply.New(s.queue.Kept, repeated, s.calendar),
+		applied,
 		s.agreed,
 		tasks.HistoryRoutes{Reads: reads, Find: find, Stock: s.stock, Log: s.log,
 			Rights: s.site.tasks},
 		foresight.Routes{Forecaster: s.intake.forecast},
 		planRoutes{s.intake, s.history, s.log, s.clock, func() uint16 { return s.chance() }},
-		state.NodeRoutes{Queue: stateOf(s.queue), Stock: s.stock, Why: why, Log: s.log},
+		zones,
+		depth.Routes{Book: s.site.upkeep.depths, Sees: zones.Sees},
+		state.UpgradeRoutes{Forms: s.queue.Form, History: s.history, Version: s.cfg.Version},
 		nodes.Routes{Queue: s.queue.Hub.Nodes, Keys: s.site.keys, Log: s.log},
-		books.RunbookRoutes{Catalog: s.catalog.Load},
+		books.RunbookRoutes{Catalog: s.site.upkeep.runbooks.Catalog},
 		orders.FsckRoutes{Examine: s.queue.Care.Fsck, Zones: s.queue.Conn, Log: s.log},
 	} {
 		one.Routes(api)
@@ -179,11 +182,13 @@ func (s *Server) registerSelf(api huma.API) {
 		auditlog.Routes{Watch: s.watch(), Logger: s.log},
 		s.notices(),
 		firingRoutes(s),
+		gitops.Routes{Follower: s.site.upkeep.repositories},
 		arrivalsOf(s),
 		whoRoutes{},
 		s.health(),
 		state.Scraper{Health: s.health(), Groups: s.queue.Read.Groups, Calls: s.queue.Conn.Calls,
-			Streams: s.streams, Meters: s.meters, Notify: s.toldGauges},
+			Streams: s.streams, Meters: s.meters, Notify: s.toldGauges,
+			Branches: s.site.upkeep.repositories.Gauges},
 	} {
 		one.Routes(api)
 	}
@@ -229,7 +234,8 @@ func (s *Server) health() state.Health {
 	return state.Health{Queue: stateOf(s.queue), Stock: s.stock, History: s.history,
 		Trouble: &s.trouble, Agreed: s.agreed, Calendar: s.calendar,
 		Form: s.site.form.Words, Policy: s.site.rights.Complaint, Audit: s.watch(),
-		Reviews: s.reviews().Words, Untold: s.untold, Who: s.who, Version: s.cfg.Version}
+		Reviews: s.reviews().Words, Untold: s.untold, Aside: s.queue.Hub.Drains.Quarantined,
+		Repositories: s.site.upkeep.repositories.Words, Who: s.who, Version: s.cfg.Version}
 }
 
 // watch says how the audit log is.

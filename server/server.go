@@ -27,9 +27,12 @@ import (
 	"muster/server/arrivals"
 	"muster/server/auditlog"
 	"muster/server/calendar"
+	"muster/server/depth"
 	"muster/server/door"
 	"muster/server/duties"
+	"muster/server/entries"
 	"muster/server/firing"
+	"muster/server/gitops"
 	"muster/server/historian"
 	"muster/server/metrics"
 	"muster/server/reach"
@@ -50,11 +53,8 @@ type Deps struct {
 	Queue     Stores
 	Catalog   *scripts.Catalog // the runbooks
 	Inventory stock.Source     // nil: none is configured
-	// Durable says how far Redis can be trusted to remember what was accepted,
-	// such as "appendfsync everysec"; each submit repeats it.
-	Durable string
-	History *history.Store // nil: none is kept
-	Log     hclog.Logger
+	History   *history.Store   // nil: none is kept
+	Log       hclog.Logger
 
 	// SecretKeys reads the keys of secret arguments; nil: there are none.
 	SecretKeys func() (seal.Keys, error)
@@ -75,6 +75,8 @@ type Deps struct {
 
 	// Triggers reads which events start which tasks, as Notify reads its rules.
 	Triggers func() (*triggers.Set, error)
+	// Repositories has the branches that configure muster.
+	Repositories gitops.Config
 	// Events has the sources of events and the inbox that keeps them.
 	Events arrivals.Needs
 
@@ -144,6 +146,7 @@ type site struct {
 	form     *state.Form
 	telling  telling
 	firer    *firing.Firer
+	upkeep   upkeep
 	arriving arriving
 	addr     atomic.Pointer[string]
 	ready    chan struct{} // closed when it listens
@@ -169,14 +172,16 @@ func New(cfg Config, d Deps) (*Server, error) {
 		chance: func() uint16 { return uint16(rand.Uint32()) },
 		site: site{ready: make(chan struct{}), stopping: make(chan struct{}), trust: d.Trust,
 			handed: d.Handed}}
-	s.site.form = &state.Form{Forms: d.Queue.Form, Version: cfg.Version}
+	s.site.upkeep.follower = entries.NewFollower(d.Queue.Texts, s.log)
+	s.site.upkeep.runbooks = entries.NewRunbooks(s.site.upkeep.follower, s.catalog.Load)
+	s.site.form = &state.Form{Forms: d.Queue.Form, Version: cfg.Version, Who: s.known}
 	s.stock = stock.NewStore(stock.Needs{Source: d.Inventory, Publishing: d.Queue.Hub.Inventory,
 		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log, Now: s.clock,
 		Before: s.beforeInventory})
 	s.look = stock.NewLooker(s.stock, d.Queue.Hub.Drains, d.Queue.Hub.Facts, d.Queue.Read.Jobs)
 	s.agreed = &state.Agreement{Kept: d.Queue.Hub.Agreed, History: d.History, Log: d.Log, Now: s.clock}
 	s.calendar = &calendar.Calendar{Times: d.Queue.Hub.Times.Texts, Stock: s.stock,
-		Catalog: s.catalog.Load, Now: s.clock}
+		Catalog: s.site.upkeep.runbooks.Catalog, Now: s.clock}
 	s.streams = &tasks.Streams{Reads: readsOf(d.Queue), Zones: d.Queue.Conn,
 		Until: web.Waiter{Stopping: s.site.stopping}, Now: s.clock}
 	s.site.tasks = rights.NewTasks(reach.Tasks{Jobs: d.Queue.Read.Jobs,
@@ -185,6 +190,7 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.streams.Rights, s.streams.Near = s.site.tasks, reach.Hosts{Look: s.look}.Near
 	s.intake = newRequests(s, d)
 	s.tend, s.chainDuty, s.site.telling = newTend(s), newChains(s), newTelling(s, d)
+	s.site.upkeep.depths = &depth.Book{Zones: d.Queue.Conn, Depths: d.Queue.Read.Zones, Now: s.clock}
 	if d.ServerKeys == nil {
 		d.ServerKeys = func() (serverkey.Keys, error) { return serverkey.Keys{}, nil }
 	}
@@ -193,12 +199,14 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.site.sessions = sessions.NewBook(d.Queue.Hub.Proofs.Sessions, s.site.tokens, d.ServerKeys,
 		s.clock)
 	s.catalog.Store(d.Catalog)
-	s.site.arriving = arriving{d.Events, arrivals.NewKeeper(d.Events.Sources, d.Log), d.Durable}
+	s.site.arriving = arriving{d.Events, arrivals.NewKeeper(d.Events.Sources, d.Log), d.Queue.Durable}
 	var err error
 	if s.site.rights, err = s.newRights(d.Policy); err != nil {
 		return nil, err
 	}
+	s.site.upkeep.repositories = newFollower(s, d)
 	s.site.firer = newFirer(s, d)
+	s.site.arriving.needs.Fire = s.site.upkeep.repositories.Before(s.site.arriving.needs.Fire)
 	s.handler, err = s.routes()
 	return s, err
 }

@@ -107,3 +107,26 @@ func TestAPlanSaysThatNoNodeWorks(t *testing.T) {
 		t.Errorf("with a node the plan says %q", text)
 	}
 }
+
+// A dry run asks what would keep jobs of its zones from starting, and is told of nothing else.
+func TestPausesOfZonesNameThoseWithoutANode(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	pauses := func(zones string) (l api.PauseList) {
+		t.Helper()
+		w.call(http.MethodGet, "/v1/pauses?zones="+zones, nil, &l)
+		return l
+	}
+	w.call(http.MethodPost, "/v1/zones/default/pause", api.OrderRequest{As: "alice", Reason: "later"}, nil)
+	if l := pauses("default,dmz"); len(l.NoNode) != 2 || !strings.Contains(l.NoNode["dmz"], "no node works on zone dmz") ||
+		!strings.Contains(l.Zones["default"], "later") {
+		t.Errorf("without a node: %+v", l)
+	}
+	w.manned()
+	if l := pauses("default,dmz"); l.NoNode["default"] != "" || l.NoNode["dmz"] == "" {
+		t.Errorf("with a node on default: %+v", l)
+	}
+	if l := pauses("dmz"); len(l.Zones) != 0 {
+		t.Errorf("the pause of another zone is named: %+v", l)
+	}
+}

@@ -14,7 +14,9 @@ import (
 	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/duties"
+	"muster/server/entries"
 	"muster/server/firing"
+	"muster/server/gitops"
 	"muster/server/historian"
 	"muster/server/intake"
 	"muster/server/lanes"
@@ -39,15 +41,16 @@ type Stores struct {
 	Hub    Hub
 	Care   Care
 	Blobs  Contents
-	Form   Declaring
+	Form   state.Forms
 
-	Firings firing.Book // what triggers did
-	Kept    apply.Store // of applies
-}
+	// Durable says how far Redis can be trusted to remember what was accepted,
+	// such as "appendfsync everysec"; each submit repeats it.
+	Durable string
 
-// Declaring says in Redis which form its data has.
-type Declaring interface {
-	Declare(ctx context.Context, version string) error
+	Firings firing.Book   // what triggers did
+	Kept    apply.Store   // of applies
+	Places  gitops.Places // the branches from which entries come
+	Texts   entries.Store
 }
 
 // Conn is the connection itself.

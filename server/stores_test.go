@@ -1,12 +1,14 @@
 package server_test
 
 import (
+	"muster/jobs/queue/entries"
 	"muster/jobs/queue/firings"
 	"muster/server"
 	"muster/server/apply"
 	"muster/server/books"
 	"muster/server/calendar"
 	"muster/server/duties"
+	"muster/server/gitops"
 	"muster/server/historian"
 	"muster/server/intake"
 	"muster/server/lanes"
@@ -71,9 +73,11 @@ type everything interface {
 	server.SignedOrders
 	books.BlobStore
 	books.BlobCare
-	server.Declaring
+	state.Forms
 	Firings() *firings.Book
+	Texts() *entries.Store
 	apply.Store
+	gitops.Places
 }
 
 // stores deals the methods of q out, so that a test which replaces one of them replaces it in
@@ -91,5 +95,5 @@ func stores(q everything) server.Stores {
 			Proofs: server.Proofs{Tokens: q, Sessions: q}},
 		Care: server.Care{Zones: q, Fsck: q, History: q, Outages: q, Backlogs: q, Debts: q,
 			Recall: q},
-		Blobs: server.Contents{Store: q, Care: q}, Form: q, Kept: q}
+		Blobs: server.Contents{Store: q, Care: q}, Form: q, Kept: q, Places: q, Texts: q.Texts()}
 }

@@ -36,7 +36,7 @@ type submitInput struct {
 	// Glass is a reason.
 	Glass string `query:"break_glass" maxLength:"500" doc:"why one person runs alone what more must sign; with hold"`
 	Lane  string `query:"lane" doc:"key of the lane in which the task waits for its turn, such as rules/acme"`
-	Mode  string `query:"lane_mode" doc:"how it waits there: serial (if empty), latest, gate or parallel=N"`
+	Mode  string `query:"lane_mode" doc:"how it waits there: serial (if empty), latest, gate, pipeline or parallel=N"`
 	Body  api.Submit
 
 	schedule string // that a person runs out of its turn; no client can write it
@@ -91,11 +91,14 @@ func (s submitRoutes) submitFor(ctx context.Context, who web.Asked, user string,
 	return out.Status, out.Body, nil
 }
 
-// refusals returns the reasons why the task of a tick would be refused at this moment.
-func (s submitRoutes) refusals(ctx context.Context, b api.Submit, by web.Giver) ([]error, error) {
-	_, wrong, err := s.intake.submits.Tick(ctx, intake.Ask{Body: b, Operator: by.Name,
-		Proven: by.Proven}, nil)
-	return wrong, err
+// refusals returns the reasons why the task of each of some ticks would be refused at this moment.
+func (s submitRoutes) refusals(ctx context.Context, list []api.Submit, by web.Giver) ([][]error,
+	error) {
+	var asks []intake.Ask
+	for _, b := range list {
+		asks = append(asks, intake.Ask{Body: b, Operator: by.Name, Proven: by.Proven})
+	}
+	return s.intake.submits.Refusals(ctx, asks)
 }
 
 // accept hands a submit over, and returns its answer with the result to count.

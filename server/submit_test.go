@@ -40,7 +40,7 @@ func TestTaskGoesFromSubmitToItsEnd(t *testing.T) {
 	t.Parallel()
 	eachRedis(t, func(t *testing.T, cfg queue.Config) {
 		w := start(t, setup{redis: &cfg,
-			more: func(d *server.Deps) { d.Durable = "appendfsync everysec" }})
+			more: func(d *server.Deps) { d.Queue.Durable = "appendfsync everysec" }})
 		got := w.submit(run("fw*"))
 		if got.Total != 3 || got.State != jobs.TaskQueued || got.Operator != "alice" || got.Proven ||
 			got.Durable != "appendfsync everysec" || !cmp.Equal(got.Zones, []string{"default", "eu"}) {

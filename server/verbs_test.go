@@ -42,6 +42,7 @@ GET /v1/plan/calibration
 GET /v1/triggers
 GET /v1/triggers/{trigger}
 POST /v1/triggers/test
+GET /v1/repositories
 *GET /v1/firings
 GET /metrics
 GET /v1/inventory
@@ -51,7 +52,9 @@ GET /v1/inventory
 GET /v1/blobs
 GET /v1/blobs/{sum}
 *GET /v1/queue
+*GET /v1/queue/depth
 GET /v1/nodes
+GET /v1/upgrade
 *GET /v1/events
 *GET /v1/pauses
 *GET /v1/rollouts
@@ -63,6 +66,7 @@ GET /v1/nodes
 *GET /v1/calendar
 *GET /v1/windows/{window}/next
 *GET /v1/entries
+*GET /v1/quarantine
 GET /v1/applies
 GET /v1/applies/{apply}
 *GET /v1/schedules
@@ -102,7 +106,10 @@ POST /v1/schedules
 *POST /v1/jobs/{job}/ask
 *POST /v1/hosts/drain
 *POST /v1/hosts/undrain
+*POST /v1/hosts/quarantine
+*POST /v1/hosts/unquarantine
 *POST /v1/hosts/{host}/release
+*POST /v1/hosts/{host}/clear
 *POST /v1/customers/{customer}/pause
 *POST /v1/customers/{customer}/resume
 *POST /v1/groups/{group}/clear
@@ -128,6 +135,7 @@ POST /v1/reviews/{task}`,
 	"admin": `PUT /v1/windows
 POST /v1/windows/adopt
 POST /v1/zones/{zone}/fsck
+POST /v1/repositories/{repository}/poll
 POST /v1/agreed/restore
 POST /v1/agreed/forsake
 POST /v1/audit/erase

@@ -46,7 +46,7 @@ use.`,
 	conf := reach.AddFileFlags(c)
 	c.Flags().BoolVar(&all, "all", false, "also show what is well")
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, _ []string) error {
-		r := newReport(cli.Version, examine(ctx, s, conf))
+		r := Look(ctx, s, conf)
 		var err error
 		if s.JSON {
 			err = s.WriteJSON(r)
@@ -58,6 +58,11 @@ use.`,
 		}
 		return err
 	})
+}
+
+// Look looks at everything and returns what it found.
+func Look(ctx context.Context, s *cli.Session, conf *reach.FileFlags) Report {
+	return newReport(cli.Version, examine(ctx, s, conf))
 }
 
 // examine looks at everything. A configuration with mistakes still names what to look at.

@@ -87,6 +87,16 @@ func guardedFiles(s settings.Settings) (list []guardedFile) {
 	return list
 }
 
+// SecretFiles returns the files with secrets that the configuration names.
+func SecretFiles(s settings.Settings) (list []string) {
+	for _, f := range guardedFiles(s) {
+		if f.bad != badOfRules {
+			list = append(list, f.path)
+		}
+	}
+	return list
+}
+
 // lookAtFiles looks at modes and owners. Only root and the users in may are right owners.
 func lookAtFiles(list []guardedFile, may []int) (out []Finding) {
 	for _, f := range list {
@@ -225,6 +235,12 @@ func lookAtServer(ctx context.Context, s *cli.Session) (out []Finding) {
 			at.Add(time.Second/2).Sub(middle), unsure))
 	}
 	return append(append(out, lookAtHistory(ctx, s)...), lookAtNodes(ctx, s, h.Version)...)
+}
+
+// Health returns what the server says of itself, also one that cannot work.
+func Health(ctx context.Context, s *cli.Session) (h api.Health, err error) {
+	_, err = exchange(ctx, s, &h)
+	return h, err
 }
 
 // exchange asks for health, which a server that cannot work answers with 503. It returns the clock

@@ -79,11 +79,16 @@ func healthText(h api.Health) string {
 	if h.Inventory != "" {
 		hosts = strconv.Itoa(h.Hosts)
 	}
+	quarantined := ""
+	if h.Quarantined > 0 {
+		quarantined = cli.Count(h.Quarantined, "host")
+	}
 	return cli.Details(
 		[2]string{"status", cli.Cell(h.Status)},
 		[2]string{"version", cli.Cell(h.Version)},
 		[2]string{"redis", cli.Cell(h.Redis)},
 		[2]string{"inventory", cli.Cell(h.Inventory)},
 		[2]string{"hosts", hosts},
+		[2]string{"in quarantine", quarantined},
 	)
 }

@@ -3,6 +3,8 @@ package ops
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"muster/cli"
 	"muster/cli/watch"
 	"muster/jobs"
+	"muster/jobs/front"
 )
 
 // NewQueue makes the command queue.
@@ -31,8 +34,9 @@ these; the list below counts them as WAITING. Jobs that wait for a window, the e
 freeze or their place in a jitter are deferred: the list below shows how many, of which
 task, for which window, and when they are due.
 
-With --watch queue looks again each second. It draws a picture on a terminal; elsewhere
-it writes one line a zone, or a line of JSON with -o json.`,
+With --watch queue looks again each second. It draws a picture on a terminal, with the
+front of the queue: whose jobs have the next places. Elsewhere it writes a line for each
+zone that has changed, and with -o json a line of JSON with all zones when one has.`,
 		Example: `  muster queue
   muster queue --watch
   muster queue --watch -o json`,
@@ -70,13 +74,14 @@ func whenNone(lost bool, words string) string {
 
 // watchQueue shows the queue each second until ctx is done.
 func watchQueue(ctx context.Context, s *cli.Session) error {
+	said := map[string]string{}
 	for {
 		zones, err := cli.Again(ctx, s.Patience, func() ([]api.Zone, error) { return s.Zones(ctx) },
 			func(err error, _ time.Duration) { s.Say("%s", cli.TroubleWords(err)) })
 		if err != nil {
 			return err
 		}
-		shown, err := glance(ctx, s, zones)
+		shown, err := glance(ctx, s, zones, said)
 		if err != nil {
 			return err
 		}
@@ -89,29 +94,73 @@ func watchQueue(ctx context.Context, s *cli.Session) error {
 	}
 }
 
-// glance reads the queue once, and returns it in the form of the output.
-func glance(ctx context.Context, s *cli.Session, zones []api.Zone) (string, error) {
-	if s.JSON {
-		return cli.Encode(zones, "")
-	}
+// glance returns the queue in the form of the output. On a terminal that is the whole picture,
+// elsewhere what has changed since it was said.
+func glance(ctx context.Context, s *cli.Session, zones []api.Zone, said map[string]string) (string,
+	error) {
 	var b strings.Builder
-	if s.OutTerm {
-		b.WriteString(cli.EraseScreen)
-		if len(zones) > 0 {
-			b.WriteString(queueGrid(zones, s.Colours).Render(s.TableWidth(), !s.Headless))
-		} else {
-			b.WriteString(nothingWaits + "\n")
-		}
+	stands := watch.Standing(ctx, s.Client, "")
+	if !s.OutTerm || s.JSON {
+		return changes(s, zones, stands, said)
 	}
-	for _, line := range watch.Standing(ctx, s.Client, "") {
+	b.WriteString(cli.EraseScreen)
+	if len(zones) > 0 {
+		b.WriteString(queueGrid(zones, s.Colours).Render(s.TableWidth(), !s.Headless))
+	} else {
+		b.WriteString(nothingWaits + "\n")
+	}
+	for _, line := range stands {
 		b.WriteString(s.Colours.Paint(cli.Yellow, line) + "\n")
 	}
 	for _, z := range zones {
-		if s.OutTerm {
-			b.WriteString(picture(s.Screen, z))
-		} else {
-			b.WriteString(cli.Moment(jobs.Time{Time: s.Now()}) + "  " + zoneLine(z, s.Now()) + "\n")
+		b.WriteString(picture(s.Screen, z))
+	}
+	return b.String(), nil
+}
+
+// zoneKey begins the names of zones among what was said; no line about an order begins so.
+const zoneKey = "\x00"
+
+// changes returns a line for each zone and each order that has changed, or, as JSON, one with all
+// zones if one of them has. That time has passed is no change.
+func changes(s *cli.Session, zones []api.Zone, stands []string, said map[string]string) (string,
+	error) {
+	now, changed := map[string]string{"": "looked"}, []string{}
+	for _, z := range zones {
+		still := z
+		still.Overdue = 0
+		text, err := cli.Encode(still, "")
+		if err != nil {
+			return "", err
 		}
+		now[zoneKey+z.Zone] = text
+		if said[zoneKey+z.Zone] != text {
+			changed = append(changed, zoneLine(z, s.Now()))
+		}
+	}
+	for _, line := range stands {
+		if now[line] = line; said[line] == "" && !s.JSON {
+			changed = append([]string{s.Colours.Paint(cli.Yellow, line)}, changed...)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		// Whether an order is over is not known: a question about orders may have failed.
+		if zone, isZone := strings.CutPrefix(name, zoneKey); isZone && now[name] == "" {
+			changed = append(changed, cli.Cell(zone)+": it is gone")
+		}
+	}
+	first := said[""] == ""
+	clear(said)
+	maps.Copy(said, now)
+	switch {
+	case s.JSON && (first || len(changed) > 0):
+		return cli.Encode(zones, "")
+	case s.JSON:
+		return "", nil
+	}
+	var b strings.Builder
+	for _, line := range changed {
+		b.WriteString(cli.Moment(jobs.Time{Time: s.Now()}) + "  " + line + "\n")
 	}
 	return b.String(), nil
 }
@@ -204,7 +253,7 @@ func zoneLine(z api.Zone, now time.Time) string {
 		list = append(list, "waiting: "+strings.Join(shares, ", "))
 	}
 	for _, words := range []string{watch.DeferredWords(z.Deferred), reorderedWords(z.Reordered, now),
-		zoneNote(z)} {
+		zoneNote(z), cli.Cell(front.Words(z.Shares, front.Of(z.Shares, frontPlaces)))} {
 		if words != "" {
 			list = append(list, words)
 		}
@@ -212,8 +261,41 @@ func zoneLine(z api.Zone, now time.Time) string {
 	return strings.Join(list, "; ")
 }
 
+// frontPlaces is the number of places at the front of a queue that a line counts.
+const frontPlaces = 100
+
+// signs stand for the tasks in the picture of the front of a queue.
+const signs = "abcdefghijklmnopqrstuvwxyz"
+
+// signOf returns the sign of the task with an index; those behind the letters share one.
+func signOf(i int) string {
+	if i < len(signs) {
+		return signs[i : i+1]
+	}
+	return "+"
+}
+
+// frontLine draws the front of a queue: the sign of a task for each place. It is empty if no job
+// waits.
+func frontLine(z api.Zone, width int) string {
+	const head = "next: "
+	at := front.Of(z.Shares, max(1, min(frontPlaces, width-1-len(head))))
+	if len(at) == 0 {
+		return ""
+	}
+	of := map[jobs.TaskID]string{}
+	for i, t := range z.Shares {
+		of[t.Task] = signOf(i)
+	}
+	line := head
+	for _, id := range at {
+		line += of[id]
+	}
+	return cli.Fit(line, width) + "\n"
+}
+
 // picture draws a bar for each task, as long as the number of its waiting jobs. The number of
-// running jobs follows.
+// running jobs follows, and below the bars stands the front of the queue.
 func picture(s *cli.Screen, z api.Zone) string {
 	width := s.TableWidth()
 	if width == 0 {
@@ -228,15 +310,16 @@ func picture(s *cli.Screen, z api.Zone) string {
 		most = max(most, t.Waiting)
 		operator = min(max(operator, text.StringWidthWithoutEscSequences(cli.Cell(t.Operator))), 16)
 	}
-	for _, t := range z.Shares {
+	for i, t := range z.Shares {
 		who := text.Pad(cli.Fit(cli.Cell(t.Operator), operator), operator, ' ')
-		head := cli.Cell(string(t.Task)) + " " + who + " "
+		head := signOf(i) + " " + cli.Cell(string(t.Task)) + " " + who + " "
 		tail := fmt.Sprintf(" %d, %d running", t.Waiting, t.Running)
 		room := max(min(width-1-text.StringWidthWithoutEscSequences(head)-len(tail), 2*watch.BarMost),
 			watch.BarLeast)
 		bar := strings.Repeat("#", max(t.Waiting*room/most, 1))
 		b.WriteString(cli.Fit(head+bar+tail, width) + "\n")
 	}
+	b.WriteString(frontLine(z, width))
 	for _, words := range []string{watch.DeferredWords(z.Deferred), reorderedWords(z.Reordered,
 		s.Now())} {
 		if words != "" {

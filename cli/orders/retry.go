@@ -129,9 +129,10 @@ func retryJobs(ctx context.Context, s *cli.Session, of jobs.TaskID, b api.RetryR
 		return sayAlready(ctx, s, t, b.DryRun, wait)
 	case b.DryRun:
 		if s.JSON {
+			watch.WouldWait(ctx, s, t.Zones)
 			return s.WriteJSON(t)
 		}
-		return submit.ShowPlan(s.Screen, t.Submitted)
+		return submit.ShowPlan(ctx, s, t.Submitted)
 	case s.JSON && !wait:
 		return s.WriteJSON(t)
 	case !wait:

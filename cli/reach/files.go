@@ -77,13 +77,17 @@ func (f *FileFlags) Imported(ctx context.Context, named, ssh []string) (*fleet.I
 
 // Settings returns the configuration.
 func (f *FileFlags) Settings() (settings.Settings, error) {
-	src := settings.Source{File: f.config, Env: os.Environ()}
-	if src.File == "" {
+	return settings.Read(settings.Source{File: f.File(), Env: os.Environ()})
+}
+
+// File returns the path of the configuration; empty: there is none.
+func (f *FileFlags) File() string {
+	if f.config == "" {
 		if _, err := os.Stat(settings.DefaultConfig); err == nil {
-			src.File = settings.DefaultConfig
+			return settings.DefaultConfig
 		}
 	}
-	return settings.Read(src)
+	return f.config
 }
 
 // read returns the inventory settings of the configuration.

@@ -14,6 +14,7 @@ import (
 	"muster/cli/complete"
 	"muster/cli/watch"
 	"muster/jobs"
+	"muster/jobs/quarantine"
 	"muster/scripts"
 )
 
@@ -156,6 +157,10 @@ func SayPlan(s *cli.Screen, t api.Submitted) {
 			"keeps the others from being disturbed, too", cli.Cell(groupWords(t.Unmarked)))
 	}
 	for _, line := range t.Frozen {
+		if strings.Contains(line, quarantine.In) {
+			s.Say("left out: %s", cli.Cell(line))
+			continue
+		}
 		s.Say("begins later: %s", cli.Cell(line))
 	}
 	for _, line := range windowWords(t.Windows, s.Now().Location()) {
@@ -180,12 +185,13 @@ func groupWords(names []string) string {
 	return "groups " + text
 }
 
-// ShowPlan prints what a submit would do.
-func ShowPlan(s *cli.Screen, t api.Submitted) error {
+// ShowPlan prints what a submit would do, and what would keep it from starting.
+func ShowPlan(ctx context.Context, s *cli.Session, t api.Submitted) error {
+	watch.WouldWait(ctx, s, t.Zones)
 	if s.JSON {
 		return s.WriteJSON(t)
 	}
-	SayPlan(s, t)
+	SayPlan(s.Screen, t)
 	return s.Write(fmt.Sprintf("would run %s on %s for %s: %s\n", cli.Cell(t.Runbook),
 		cli.Count(t.Total, "host"), watch.OperatorWords(t.TaskInfo), cli.Cell(t.Hosts)))
 }

@@ -83,7 +83,7 @@ func (f RunFlags) follow(ctx context.Context, s *cli.Session, b api.Submit,
 	t api.Submitted) error {
 	switch {
 	case b.DryRun:
-		return ShowPlan(s.Screen, t)
+		return ShowPlan(ctx, s, t)
 	case s.JSON && !f.watch.wait:
 		return s.WriteJSON(t)
 	case f.watch.detach:

@@ -23,7 +23,7 @@ func (f *turnFlags) add(c *cobra.Command) {
 		"begin in the order of the tasks with this `key`, such as rules/acme (muster lanes)")
 	fl.StringVar(&f.mode, "lane-mode", "", "how it waits in its lane, a `mode`: "+lane.Modes)
 	cli.CompleteFlag(c, "lane-mode", string(lane.Serial), string(lane.Latest), string(lane.Gate),
-		string(lane.Parallel)+"=2")
+		string(lane.Pipeline), string(lane.Parallel)+"=2")
 	c.MarkFlagsMutuallyExclusive("lane", "hold")
 	c.MarkFlagsMutuallyExclusive("lane", "sign")
 }

@@ -11,6 +11,7 @@ import (
 	"muster/cli"
 	"muster/cli/approvals"
 	"muster/cli/complete"
+	"muster/cli/live"
 	"muster/cli/watch"
 	"muster/jobs"
 )
@@ -43,20 +44,33 @@ func NewTasks() *cobra.Command {
 
 // NewTask makes the command task.
 func NewTask() *cobra.Command {
-	wait := false
+	wait, shown := false, false
 	c := &cobra.Command{
 		Use:   "task TASK",
 		Short: "Show a task and what its hosts said, or wait for its end",
+		Long: `task shows a task: what it was asked to do, what its jobs came to, what others wait
+for, and what its hosts said, alike hosts together.
+
+With --watch it shows these facts until the task ends, without the output: outcomes,
+waves, the budget of failures, what waits for what. On a terminal that is a picture;
+elsewhere a line when something has changed, and with -o json a line of JSON. The exit
+code is that of the task.`,
 		Example: `  muster task 0wcy7y2fb2
-  muster task 0wcy7y2fb2 --wait`,
+  muster task 0wcy7y2fb2 --wait
+  muster task 0wcy7y2fb2 --watch -o json`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: complete.Tasks,
 	}
 	c.Flags().BoolVar(&wait, "wait", false, "follow it to its end; exit codes as those of muster run")
+	c.Flags().BoolVar(&shown, "watch", false, "show what changes until its end; exit codes likewise")
+	c.MarkFlagsMutuallyExclusive("wait", "watch")
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
 		id, err := cli.TaskArg(args[0])
 		if err != nil {
 			return err
+		}
+		if shown {
+			return live.Task(ctx, s, id)
 		}
 		if !wait {
 			return showTask(ctx, s, id)

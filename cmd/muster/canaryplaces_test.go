@@ -104,6 +104,7 @@ func (a *aviary) places(id jobs.TaskID) []place {
 	out = append(out, place{"log of Redis", "redis", []byte(a.redis.Log())},
 		place{"webhook", a.hook.URL, a.hook.text()}, place{"events", "events", []byte(a.events.String())})
 	out = append(out, a.shown(id)...)
+	out = append(out, a.bundled()...)
 	out = append(out, a.rows()...)
 	out = append(out, a.values()...)
 	for surface, dirs := range map[string][]string{"files of Redis": {a.redis.Dir}, "files of muster": {a.dir},

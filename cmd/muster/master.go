@@ -77,7 +77,7 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 		return err
 	}
 	defer r.close()
-	log := newLogger(r.Log, "master")
+	log := newLogger(r.Log, "master").With("node", r.Node.Name)
 	r.warnOfExcess(ctx, log)
 	b.zones = &zoneGuard{r.queue.Rights, r.Redis.Timeout, r.Master.AllZones()}
 	b.listen, b.redis, b.vital = r.ears.listen, r.Queue(), vitalOf(r.Settings)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muster/cli"
+	"muster/internal/fit"
 	"muster/internal/proc"
 	"muster/internal/settings"
 	"muster/jobs/queue"
@@ -127,7 +128,7 @@ type role struct {
 
 // open opens a role. Redis must be reachable, and safe for a queue.
 func (f *roleFlags) open(ctx context.Context) (*role, error) {
-	return f.openBy(func(c queue.Config) (*queue.Conn, error) {
+	r, err := f.openBy(func(c queue.Config) (*queue.Conn, error) {
 		q, err := queue.Open(ctx, c)
 		if err != nil {
 			return nil, err
@@ -137,6 +138,14 @@ func (f *roleFlags) open(ctx context.Context) (*role, error) {
 		}
 		return q, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	if err := fit.Alone(ctx, r.Settings, r.queue, f.as); err != nil {
+		r.close()
+		return nil, cli.Exit(cli.ExitUsage, err)
+	}
+	return r, nil
 }
 
 // openLazy opens a role that waits for Redis when it needs it.

@@ -29,6 +29,7 @@ import (
 	"muster/scripts"
 	"muster/server"
 	"muster/server/arrivals"
+	"muster/server/gitops"
 	"muster/server/stock"
 )
 
@@ -118,11 +119,13 @@ func buildServer(s settings.Settings, q *queue.Conn, handed *handover.Sockets,
 		return nil, err
 	}
 	keys := settings.ServerKeys(s.Server.Key)
-	d := server.Deps{Queue: stores(q, keys), Catalog: catalog, Log: log, Durable: q.Durable(),
+	d := server.Deps{Queue: stores(q, keys), Catalog: catalog, Log: log,
 		Inventory: inventoryOf(s), SecretKeys: settings.KeysOf(s.Keys.Secrets.Key),
 		ServerKeys: keys, Policy: settings.Policy(s.Access(), ownName()),
 		Trust: settings.TrustRules(s.Keys.Trust.Dir), Notify: settings.NotifyRules(s.Notify()),
 		Triggers: settings.TriggerSet(s.Triggers()), Handed: handed,
+		Repositories: gitops.Config{Read: settings.RepositorySet(s.Repositories()),
+			Folder: s.RepositoryDir()},
 		Events: arrivals.Needs{Sources: settings.EventSources(s.Events()),
 			Secrets: settings.EventSecrets, Inbox: inbox.New(q, voucher{keys, serverkey.Events}),
 			Versions: versions.New(q)}}

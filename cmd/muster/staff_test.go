@@ -30,6 +30,8 @@ func TestViewsShowThatNoNodeWorks(t *testing.T) {
 	apitest.WantParts(t, "above tasks", said, want)
 	_, _, said = muster(t, a.URL, "run", "exec", "all", "--arg", "cmd=true", "--detach")
 	apitest.WantParts(t, "a submit", said, "waits: "+want)
+	_, _, said = muster(t, a.URL, "run", "exec", "all", "--arg", "cmd=true", "--dry-run")
+	apitest.WantParts(t, "a dry run", said, "would wait: "+want)
 	_, out, said = muster(t, a.URL, "task", "0wcy7y2fb2")
 	apitest.WantParts(t, "task", out, "1 waiting: fw1\n  "+want)
 	if said != "" {

@@ -9,6 +9,7 @@ import (
 	"muster/jobs/queue/applies"
 	"muster/jobs/queue/blobs"
 	"muster/jobs/queue/care"
+	"muster/jobs/queue/entries"
 	"muster/jobs/queue/firings"
 	"muster/jobs/queue/hub"
 	"muster/jobs/queue/lanes"
@@ -32,9 +33,11 @@ func stores(c *queue.Conn, keys func() (serverkey.Keys, error)) server.Stores {
 	inventory, store := hub.NewInventory(c), blobs.NewStore(c)
 	zones := care.New(c, care.Needs{Work: work.NewWork(c), Halts: halts, Switches: switches,
 		Submits: submits, Cancels: cancels, Inventory: inventory})
-	s := server.Stores{Conn: c, Form: care.NewForms(c),
+	applied := applies.New(c, voucher{keys, serverkey.Applies})
+	s := server.Stores{Conn: c, Durable: c.Durable(), Form: care.NewForms(c),
 		Firings: firings.New(c).VouchedBy(voucher{keys, serverkey.Firings}),
-		Kept:    applies.New(c, voucher{keys, serverkey.Applies})}
+		Kept:    applied, Places: applied,
+		Texts: entries.New(c, voucher{keys, serverkey.Entries})}
 	s.Read = server.Reads{Tasks: tasks, Jobs: tasks, Waits: tasks,
 		Endings: read.NewEndings(tasks), Outputs: read.NewOutputs(c), Zones: read.NewZones(c),
 		Groups: read.NewGroups(c)}

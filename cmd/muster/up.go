@@ -56,7 +56,7 @@ func runUp(ctx context.Context, f *roleFlags) error {
 	if err := b.onlyOne(ctx, r.Settings, r.queue); err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}
-	m, look, err := b.master(ctx, r.Settings, r.queue, log.Named("master"))
+	m, look, err := b.master(ctx, r.Settings, r.queue, log.Named("master").With("node", r.Node.Name))
 	if err != nil {
 		return cli.Exit(cli.ExitUsage, err)
 	}

@@ -77,7 +77,8 @@ func runWorker(ctx context.Context) error {
 }
 
 func workOn(ctx context.Context, conn *proc.Conn, h jobs.Handover, cfg settings.Child) error {
-	log := newLogger(cfg.Log, "worker").With("pid", os.Getpid(), "slot", h.Slot)
+	log := newLogger(cfg.Log, "worker").With("node", h.Node, "pid", os.Getpid(),
+		"slot", h.Slot)
 	cfg.Redis.Role, cfg.Redis.Node, cfg.Redis.Slot = cfg.As, h.Node, h.Slot
 	q, err := queue.OpenLazy(cfg.Redis)
 	if err != nil {

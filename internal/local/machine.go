@@ -69,6 +69,9 @@ func (m Machine) AccessFile() string { return m.configured("access.yaml") }
 // place for it.
 func (m Machine) NotifyFile() string { return m.configured("notify.yaml") }
 
+// RepositoriesFile returns the default file of repositories; empty: this user has no place for it.
+func (m Machine) RepositoriesFile() string { return m.configured("repositories.yaml") }
+
 // TriggersFile returns the default file of triggers; empty: this user has no place for it.
 func (m Machine) TriggersFile() string { return m.configured("triggers.yaml") }
 

@@ -19,6 +19,8 @@ type Program struct {
 	Env  []string // all of its environment
 	Most int      // bytes that it may print
 	In   []byte   // its standard input; nil: none
+
+	As *syscall.Credential // whose rights it has; nil: ours
 }
 
 // Output runs a program and returns what it prints. When ctx ends, or it prints too
@@ -32,7 +34,7 @@ func Output(ctx context.Context, p Program) ([]byte, error) {
 	if p.In != nil {
 		cmd.Stdin = bytes.NewReader(p.In)
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: p.As}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // what left the group may hold the pipes
 	out := &boundedBuffer{most: p.Most, full: func() {

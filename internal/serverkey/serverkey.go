@@ -26,6 +26,7 @@ const (
 	Orders    Use = "orders"            // signs orders of tasks, answers at gates, the timetable
 	Schedules Use = "schedules"         // MACs
 	Applies   Use = "applies"           // MACs of their results, and of origins
+	Entries   Use = "entries"           // MACs of entries that are kept as texts
 	Chains    Use = "chains"            // MACs
 	Events    Use = "events"            // MACs
 	Firings   Use = "firings"           // MACs of what triggers did, and of events that they collect
@@ -43,6 +44,8 @@ const (
 
 	// header begins the line that names the installation.
 	header = "installation "
+	// earlier begins the line with a public key by which the audit log was signed before.
+	earlier = "audit "
 
 	// The length of the name of an installation.
 	nameMin, nameMax = 4, 40
@@ -55,6 +58,7 @@ var encoding = base64.RawURLEncoding
 type Keys struct {
 	installation string
 	list         []key
+	earlier      []ed25519.PublicKey // of the audit log, whose keys are given up
 }
 
 // key is one line of the file.
@@ -75,13 +79,24 @@ func (k Keys) None() bool { return len(k.list) == 0 }
 // and no other installation has it.
 func (k Keys) Installation() string { return k.installation }
 
-// Parse reads the file: a line `installation NAME`, and one key a line, in base64. Blank lines and
-// lines that begin with # do not count. It reports all mistakes at once, and repeats no key.
+// Parse reads the file: a line `installation NAME`, one key a line, in base64, and lines
+// `audit KEY` with public keys that have signed the audit log before. Blank lines and lines that
+// begin with # do not count. It reports all mistakes at once, and repeats no key.
 func Parse(data []byte) (Keys, error) {
 	var k Keys
 	var errs []error
 	lines := strings.Split(string(data), "\n")
 	for i, line := range lines {
+		if text, found := strings.CutPrefix(strings.TrimSpace(line), earlier); found {
+			lines[i] = ""
+			public, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+			if err != nil || len(public) != ed25519.PublicKeySize {
+				errs = append(errs, fmt.Errorf("line %d: audit: want a public key of %d bytes in base64, as "+
+					"`muster init --like` writes it", i+1, ed25519.PublicKeySize))
+				continue
+			}
+			k.earlier = append(k.earlier, public)
+		}
 		name, found := strings.CutPrefix(strings.TrimSpace(line), header)
 		if !found {
 			continue
@@ -124,6 +139,16 @@ func File(installation string, raw [Size]byte) string {
 # to nothing else: who has it can order work, make tokens and write the audit log. The first key
 # makes, all keys check. To change it, see muster init --help.
 `)
+}
+
+// Next is File for another key of the same installation, in place of one that is given up: the new
+// file still knows who has signed the audit log until then.
+func (k Keys) Next(raw [Size]byte) string {
+	text := File(k.installation, raw)
+	for _, public := range k.Publics(Audit) {
+		text += earlier + base64.StdEncoding.EncodeToString(public) + "\n"
+	}
+	return text
 }
 
 // FileFor is File with other words at its beginning, for keys that are not of servers.
@@ -195,11 +220,14 @@ func (k Keys) Signer(use Use) ed25519.PrivateKey {
 	return k.list[0].signer(use)
 }
 
-// Publics returns the public keys of a use, of all keys of the file.
+// Publics returns the public keys of a use, of all keys of the file, and earlier ones.
 func (k Keys) Publics(use Use) []ed25519.PublicKey {
 	out := make([]ed25519.PublicKey, len(k.list))
 	for i, one := range k.list {
 		out[i] = one.signer(use).Public().(ed25519.PublicKey)
+	}
+	if use == Audit {
+		out = append(out, k.earlier...)
 	}
 	return out
 }

@@ -197,3 +197,33 @@ func TestVouchedTexts(t *testing.T) {
 		t.Errorf("without a key any more: %q, %v", text, err)
 	}
 }
+
+// A key that was given up makes and proves nothing any more, but what the audit log has of it can be
+// read.
+func TestTheNextKeyKnowsWhoSignedTheAuditLog(t *testing.T) {
+	t.Parallel()
+	old, err := Parse([]byte(File("house", [Size]byte{1})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := Parse([]byte(old.Next([Size]byte{2})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	third, err := Parse([]byte(next.Next([Size]byte{3})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, is := old.Publics(Audit), third.Publics(Audit)
+	if third.Installation() != "house" || len(is) != 3 || !is[2].Equal(was[0]) || is[0].Equal(was[0]) {
+		t.Errorf("installation %q, audit keys %v, was %v", third.Installation(), is, was)
+	}
+	mac := old.MAC(Tokens, "x")
+	if len(third.Publics(Orders)) != 1 || third.Check(Tokens, mac, "x") == nil {
+		t.Error("the old key counts for other things than the audit log")
+	}
+	bad := strings.Replace(old.Next([Size]byte{2}), "\naudit ", "\naudit x", 1)
+	if _, err := Parse([]byte(bad)); err == nil || !strings.Contains(err.Error(), "audit: want a public key") {
+		t.Errorf("a mistake: %v", err)
+	}
+}

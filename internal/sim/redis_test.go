@@ -8,6 +8,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/model"
+	"muster/testkit/zonetest"
 )
 
 // server is the one Redis.
@@ -93,7 +94,7 @@ func (s *server) carry(f call) any {
 		}
 	}
 	s.zone.Events = nil
-	for _, mistake := range s.zone.Mistakes() {
+	for _, mistake := range zonetest.Mistakes(s.zone) {
 		s.broken("I7: %s", mistake)
 	}
 	s.overspent()

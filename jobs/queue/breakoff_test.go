@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/testkit/zonetest"
 )
 
 // brokenOff lists calls that may break off before any of their writes. Each function prepares a
@@ -61,7 +62,7 @@ func TestACallMayBreakOffBeforeEachOfItsWrites(t *testing.T) {
 				}
 				w.stop = stop
 				w.take(t, "1", tt.want, results...)
-				if wrong := w.zone.Broken(); len(wrong) > 0 {
+				if wrong := zonetest.Broken(w.zone); len(wrong) > 0 {
 					t.Errorf("%s, broken off before its write %d: %s", tt.name, stop, strings.Join(wrong, ", "))
 				}
 			}

@@ -15,6 +15,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/model"
+	"muster/jobs/quarantine"
 	"muster/jobs/queue"
 	"muster/jobs/queue/codec"
 	"muster/jobs/queue/form"
@@ -142,6 +143,8 @@ func readKey(z *model.Zone, r *record, kind, name string) {
 		}
 	case "sem":
 		z.Semaphores.Holders[name] = maps.Clone(r.fields)
+	case "quarantined":
+		z.Semaphores.Aside = maps.Clone(r.fields)
 	case "limits":
 		for _, field := range slices.Collect(maps.Keys(r.fields)) {
 			z.Semaphores.Max[field] = r.int(field)
@@ -209,6 +212,7 @@ func readTask(z *model.Zone, r *record, id jobs.TaskID) *model.Task {
 	}
 	r.take("own") // it says where to look for existing records
 	t.Rolling = readRolling(r, s.Rollout)
+	t.Head.Quarantine = quarantine.Kind(r.take(quarantine.Field))
 	guard := r.take("guard")
 	t.Head.Guarded = guard != ""
 	if d := r.duration("timeout"); d != s.Timeout || r.duration("expire") != s.Expire ||
@@ -336,6 +340,7 @@ func readFlags(z *model.Zone, r *record) {
 		r.t.Fatalf("the zone has form %s", least) // the model has one form
 	}
 	z.Asking.Any = r.take("asks") == "1"
+	r.take("quarantine") // whether there are such hosts
 	z.Flags.Recorded, z.Flags.Owed = r.take("recorded") == "1", r.take("owed")
 	o := &z.Reordering
 	o.Changes, o.Seen, o.Walked = r.int("changes"), r.int("changesSeen"), r.micros("walked")

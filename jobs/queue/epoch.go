@@ -139,23 +139,10 @@ func (q *Conn) runID(ctx context.Context, c *redis.Conn) (string, error) {
 		// In a cluster a replica itself names the node that serves a zone.
 		return "", q.Say("connect", errReplica)
 	}
-	if err := oldEnough(infoField(info, "redis_version")); err != nil {
+	if err := codec.OldEnough(infoField(info, "redis_version")); err != nil {
 		return "", q.Say("connect", err)
 	}
 	return infoField(info, "run_id"), nil
-}
-
-// redisMin is the oldest Redis whose scripts have all that ours use.
-const redisMin = 7
-
-// oldEnough refuses a Redis that is too old, before one of its answers is misunderstood.
-// A server that reports no version is accepted.
-func oldEnough(version string) error {
-	major, _, _ := strings.Cut(version, ".")
-	if n, err := strconv.Atoi(major); err == nil && n < redisMin {
-		return fmt.Errorf("this is Redis %s: want Redis %d.0 or later", version, redisMin)
-	}
-	return nil
 }
 
 // epochCall names the zone, the node and the run of the server for a call of epoch.

@@ -187,4 +187,4 @@ func (q *Conn) ForgetTask(ctx context.Context, zone string, id jobs.TaskID) erro
 }
 
 // OldEnough refuses a version of Redis that is too old.
-func OldEnough(version string) error { return oldEnough(version) }
+func OldEnough(version string) error { return codec.OldEnough(version) }

@@ -14,6 +14,7 @@ import (
 	"muster/jobs/model"
 	"muster/jobs/queue"
 	"muster/testkit/redistest"
+	"muster/testkit/zonetest"
 )
 
 func (m *walker) actions() map[string]func(*rapid.T) {
@@ -61,7 +62,7 @@ func walksAsTheModel(t *testing.T, w *twin) {
 		m.begin(t)
 		actions := m.actions()
 		actions[""] = func(t *rapid.T) {
-			for _, mistake := range m.zone.Mistakes() {
+			for _, mistake := range zonetest.Mistakes(m.zone) {
 				t.Fatal(mistake, "\n", strings.Join(m.calls, "\n"))
 			}
 		}
@@ -123,7 +124,7 @@ func TestAScriptThatBreaksOffIsMended(t *testing.T) {
 		actions := m.actions()
 		actions[""] = func(t *rapid.T) {
 			m.note()
-			for _, mistake := range m.zone.Broken() {
+			for _, mistake := range zonetest.Broken(m.zone) {
 				t.Fatal(mistake, "\n", strings.Join(m.calls, "\n"))
 			}
 			m.stop = max(rapid.IntRange(-40, 20).Draw(t, "break off"), 0)
@@ -258,7 +259,7 @@ func (m *walker) allEnded(t *rapid.T, id jobs.TaskID, task *model.Task) {
 			}
 			if !m.over[jobs.NewID(id, host)] {
 				t.Fatalf("the job of task %s on %s never ends: %v\n%s", id, host,
-					m.zone.Mistakes(), strings.Join(m.calls, "\n"))
+					zonetest.Mistakes(m.zone), strings.Join(m.calls, "\n"))
 			}
 		}
 	}

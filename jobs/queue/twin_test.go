@@ -16,6 +16,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/model"
+	"muster/jobs/quarantine"
 	"muster/jobs/queue"
 	"muster/jobs/queue/codec"
 )
@@ -261,6 +262,9 @@ func (w *twin) put(t rapid.TB, p model.Put) {
 		spec, err := json.Marshal(h.Spec)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if h.Quarantine != "" {
+			args = append(args, quarantine.Field, string(h.Quarantine))
 		}
 		args = append(append(args, codec.HeadArgs(task, h.Total, h.Chunks)...), "spec", string(spec))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/model"
+	"muster/jobs/quarantine"
 )
 
 // walker makes random calls on a zone in Redis and in the model.
@@ -104,7 +105,9 @@ func (m *walker) submit(t *rapid.T) {
 		2, 5, func(s string) string { return s }).Draw(t, "hosts")
 	p := model.Put{Task: jobs.NewTaskID(m.now.Time(), uint16(m.n)), Print: "p", Hosts: hosts[:2],
 		Head: &model.Head{Spec: s, Guarded: m.proves || rapid.IntRange(0, 3).Draw(t, "guarded") > 0,
-			Total: len(hosts), Chunks: min(len(hosts)-1, 2)}}
+			Total: len(hosts), Chunks: min(len(hosts)-1, 2),
+			Quarantine: rapid.SampledFrom([]quarantine.Kind{quarantine.Plain, quarantine.Sets,
+				quarantine.Check}).Draw(t, "to hosts in quarantine")}}
 	if rapid.IntRange(0, 3).Draw(t, "later") == 0 {
 		p.At = m.now.Add(rapid.SampledFrom([]time.Duration{-time.Hour, time.Minute}).Draw(t, "at"))
 		p.Head.At = p.At

@@ -39,7 +39,8 @@ func (m *walker) pause(t *rapid.T) {
 // turn turns a switch of the zone. A switch that stops everything does not stay for long.
 func (m *walker) turn(t *rapid.T) {
 	verb := rapid.SampledFrom([]string{"limit", "clear", "thaw", "lift", "resume-zone", "halt", "pause-zone",
-		"pause-customer", "resume-customer", "shift", "guard", "gate", "gate", "release"}).Draw(t, "verb")
+		"pause-customer", "resume-customer", "shift", "guard", "gate", "gate", "release", "quarantine", "unquarantine",
+		"unquarantine"}).Draw(t, "verb")
 	if m.zone.Flags.Halted.Note != "" && rapid.Bool().Draw(t, "lift") {
 		verb = "lift"
 	}
@@ -64,6 +65,8 @@ func (m *walker) turn(t *rapid.T) {
 		a.Number = int64(rapid.IntRange(-1, 2).Draw(t, "max"))
 	case "release":
 		a.Object, a.Number = m.lockedHost(t)
+	case "quarantine", "unquarantine":
+		a.Object = host(rapid.IntRange(0, 5).Draw(t, "host"))
 	case "clear":
 		a.Object, a.Number = fmt.Sprint("pair-", rapid.IntRange(0, 2).Draw(t, "group")), 0
 		seen := strings.Fields(m.zone.Semaphores.Holders["group/"+a.Object]["frozen"])

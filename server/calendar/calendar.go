@@ -79,11 +79,13 @@ func (c *Calendar) Kept(ctx context.Context) (windows.Timetable, *windows.Book, 
 		return table, nil, web.Problem(err)
 	}
 	c.doubt, c.read = doubt, c.Now()
+	table.Known = c.table.Known
 	book, err := table.Book()
 	if err != nil {
 		// It was read before it was kept: another version of muster reads otherwise.
 		return table, nil, fmt.Errorf("%w: %w", ErrUnread, err)
 	}
+	table.Known = book.Known()
 	c.table, c.last = table, book
 	return table, book, nil
 }

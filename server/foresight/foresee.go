@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"muster/api"
 	"muster/fleet"
 	"muster/jobs"
 	forecast "muster/jobs/plan"
+	"muster/jobs/quarantine"
 	"muster/server/draft"
 	"muster/windows"
 )
@@ -29,6 +31,11 @@ func (f *Forecaster) Foresee(ctx context.Context, p draft.Draft) (api.Foresight,
 		Takes: w.takenTimes(), Notes: w.notes}
 	if why := p.Task.Spec.Override; why != "" {
 		out.Notes = append(out.Notes, "freezes do not hold for it: "+why)
+	}
+	for _, line := range p.Held {
+		if strings.Contains(line, quarantine.In) {
+			out.Notes = append(out.Notes, "left out: "+line)
+		}
 	}
 	if closed := p.LeftOut.Closed; closed != "" {
 		out.Notes = append(out.Notes, "left out, as no approved window is known for them: "+closed)

@@ -75,7 +75,7 @@ type Needs struct {
 	Versions Versions
 	// Wants returns what reports whether a trigger waits for events of a kind; nil: that is not
 	// known now, so what happens must wait. Nothing is told for which no trigger waits.
-	Wants func() func(kind string) bool
+	Wants func(context.Context) func(kind string) bool
 	Log   hclog.Logger
 	Now   func() time.Time
 }
@@ -139,7 +139,7 @@ func (f *Feeder) say(ctx context.Context, err error) {
 
 // RunOnce tells all that happened since the last look.
 func (f *Feeder) RunOnce(ctx context.Context) error {
-	wants := f.Wants()
+	wants := f.Wants(ctx)
 	if wants == nil || !f.term.Trusted() {
 		return nil
 	}

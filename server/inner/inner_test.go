@@ -35,7 +35,7 @@ func needs(c *queue.Conn) inner.Needs {
 	tasks := read.NewTasks(c, nil, nil)
 	return inner.Needs{Box: inbox.New(c, plain{}), Zones: c, Streams: read.NewZones(c), Tasks: tasks,
 		Jobs: tasks, Facts: hub.NewFacts(c), Versions: versions.New(c),
-		Wants: func() func(string) bool { return func(string) bool { return true } },
+		Wants: func(context.Context) func(string) bool { return func(string) bool { return true } },
 		Log:   hclog.NewNullLogger(), Now: time.Now}
 }
 
@@ -201,7 +201,7 @@ func TestOnlyWhatATriggerWaitsForIsTold(t *testing.T) {
 	w := newWorld(t)
 	n := needs(w.conn)
 	var wants func(string) bool
-	n.Wants = func() func(string) bool { return wants }
+	n.Wants = func(context.Context) func(string) bool { return wants }
 	f := inner.New(n, w.lead())
 	look := func(to func(string) bool) {
 		t.Helper()

@@ -5,24 +5,25 @@ type Part string
 
 // The parts.
 const (
-	PartRedis     Part = "redis"
-	PartTimes     Part = "timetable"
-	PartInventory Part = "inventory"
-	PartForm      Part = "form"
-	PartAccess    Part = "access"
-	PartUnserved  Part = "nodes"
-	PartAgreed    Part = "agreed"
-	PartStopped   Part = "stopped"
-	PartHistory   Part = "history"
-	PartAudit     Part = "audit"
-	PartReviews   Part = "reviews"
-	PartNotify    Part = "notify"
+	PartRedis        Part = "redis"
+	PartTimes        Part = "timetable"
+	PartInventory    Part = "inventory"
+	PartForm         Part = "form"
+	PartAccess       Part = "access"
+	PartUnserved     Part = "nodes"
+	PartAgreed       Part = "agreed"
+	PartStopped      Part = "stopped"
+	PartHistory      Part = "history"
+	PartAudit        Part = "audit"
+	PartReviews      Part = "reviews"
+	PartNotify       Part = "notify"
+	PartRepositories Part = "repositories"
 )
 
 // Parts lists all parts.
 func Parts() []Part {
 	return []Part{PartRedis, PartTimes, PartInventory, PartForm, PartAccess, PartUnserved, PartAgreed,
-		PartStopped, PartHistory, PartAudit, PartReviews, PartNotify}
+		PartStopped, PartHistory, PartAudit, PartReviews, PartNotify, PartRepositories}
 }
 
 // A Stop is a reason for which nothing starts in a zone.

@@ -12,21 +12,28 @@ import (
 
 // A State holds the values that a server has read for one scrape.
 type State struct {
-	Hosts     int // of the inventory in force; -1: there is none
-	Refused   bool
-	History   *History // nil: this server keeps none
-	Streams   int64
-	Nodes     []jobs.Node
-	NodesRead bool
-	Times     bool // the timetable in Redis is not believed
-	Zones     []Zone
-	Up        bool
-	Writes    bool
-	Audit     *Audit  // nil: this server keeps none
-	Notify    *Notify // nil: there are no rules
-	Wrong     map[Part]bool
-	Groups    int // that are frozen; -1: not read
-	Calls     []hooks.Call
+	Hosts   int // of the inventory in force; -1: there is none
+	Refused bool
+	History *History // nil: this server keeps none
+	Streams int64
+	Nodes   []jobs.Node // nil: not read
+	Times   bool        // the timetable in Redis is not believed
+	Zones   []Zone
+	Up      bool
+	Writes  bool
+	Audit   *Audit  // nil: this server keeps none
+	Notify  *Notify // nil: there are no rules
+	Wrong   map[Part]bool
+	Looks   Looks
+	Calls   []hooks.Call
+
+	Repositories []Repository
+}
+
+// Looks counts what waits for a person to look; -1: not read.
+type Looks struct {
+	Groups int // that are frozen
+	Hosts  int // in quarantine
 }
 
 // History says whether history is written.
@@ -102,16 +109,23 @@ func (now State) collect() snapshot {
 	if now.Notify != nil {
 		out.notify(*now.Notify)
 	}
+	for _, r := range now.Repositories {
+		out.repository(r)
+	}
 	out.add("muster_streams_open", "Event streams open on this server.", float64(now.Streams))
-	if now.NodesRead {
+	if now.Nodes != nil {
 		out.nodes(now.Nodes)
 	}
 	for _, z := range now.Zones {
 		out.zone(z)
 	}
-	if now.Groups >= 0 {
+	if now.Looks.Groups >= 0 {
 		out.add("muster_groups_frozen", "Redundancy groups that are frozen: a disruptive job in them "+
-			"ended unknown, and a person must look.", float64(now.Groups))
+			"ended unknown, and a person must look.", float64(now.Looks.Groups))
+	}
+	if now.Looks.Hosts >= 0 {
+		out.add("muster_hosts_quarantined", "Hosts that take no job but checks, until a person or a "+
+			"check that succeeds releases them.", float64(now.Looks.Hosts))
 	}
 	for _, part := range Parts() {
 		out.add("muster_trouble", "1 for each part of the house of which muster health says what is "+

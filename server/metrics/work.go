@@ -28,7 +28,8 @@ const runbooksMax = 40
 // events are the names of events that have series of their own.
 var events = []string{"put", "commit", "take", "step", "back", "retry", "wait", "verify", "defer",
 	"gate", "late", "lost", "orphan", "end", "settle", "task", "stop", "wave", "wave-over", "cancel",
-	"supersede", "pause", "resume", "freeze", "thaw", "freeze-group", "clear", "limit", "epoch",
+	"supersede", "pause", "resume", "freeze", "thaw", "freeze-group", "clear", "quarantine",
+	"unquarantine", "limit", "epoch",
 	"reassert", "recalled", "mend", "reorder", "reordered", "overtime", "times-doubted",
 	"order-doubted", "not-proven", "glass-broken", "glass-used", "override-freeze", "history-away",
 	"history-back", "agreed-lost", "agreed-restored"}

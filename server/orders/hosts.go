@@ -12,6 +12,7 @@ import (
 	"muster/fleet"
 	"muster/internal/wording"
 	"muster/jobs"
+	"muster/jobs/quarantine"
 	"muster/server/stock"
 	"muster/server/web"
 )
@@ -21,6 +22,9 @@ type Drains interface {
 	Drain(ctx context.Context, hosts map[string][]string, note string) (changed []string, err error)
 	Undrain(ctx context.Context, hosts map[string][]string, note string) (changed []string, err error)
 	Drained(ctx context.Context) (map[string]jobs.Drain, error)
+	Quarantine(ctx context.Context, verb string, hosts map[string][]string, note string) (
+		changed []string, err error)
+	Quarantined(ctx context.Context) (map[string]quarantine.Mark, error)
 }
 
 type (
@@ -48,8 +52,11 @@ func (s HostRoutes) Routes(api huma.API) {
 		what string
 		do   func(context.Context, *drainInput) (*drainOutput, error)
 	}{
-		"/v1/hosts/drain":   {"Let selections leave hosts out", web.WhileAgreed(s.Whole, s.drain)},
-		"/v1/hosts/undrain": {"Let selections pick hosts again", web.WhileAgreed(s.Whole, s.undrain)},
+		"/v1/hosts/drain": {"Let selections leave hosts out", web.WhileAgreed(s.Whole, s.drain)},
+		"/v1/hosts/undrain": {"Let selections pick hosts again",
+			web.WhileAgreed(s.Whole, s.undrain)},
+		"/v1/hosts/quarantine":   {"Let hosts take no job but checks", s.quarantine},
+		"/v1/hosts/unquarantine": {"Let hosts take every job again", s.unquarantine},
 	} {
 		o := web.Post(path, does.what)
 		o.MaxBodyBytes = web.SubmitMax
@@ -57,6 +64,7 @@ func (s HostRoutes) Routes(api huma.API) {
 	}
 	release := web.Post("/v1/hosts/{host}/release", "Give a locked host back")
 	huma.Register(api, release, s.release)
+	huma.Register(api, web.Get("/v1/quarantine", "List hosts that take no job but checks"), s.aside)
 }
 
 // drain lets selections leave hosts out. Submitted jobs continue.
@@ -92,7 +100,7 @@ func (s HostRoutes) turnHosts(ctx context.Context, in *drainInput, done string,
 		Count: len(changed), Note: g.Note(), Labelled: fleet.Fold(undrainable(hosts)), Open: []jobs.ID{}}}
 	web.LogOrder(s.Log, "hosts "+done, g, "hosts", wording.ClipList(out.Body.Changed),
 		"already", wording.ClipList(out.Body.Already))
-	if done == "drained" {
+	if done == "drained" || done == setAside {
 		out.Body.Open, err = s.openOn(ctx, hosts)
 	}
 	return out, web.Problem(err)

@@ -82,7 +82,11 @@ var needs = map[string]need{
 	"GET /v1/hosts/{host}/windows":  {access.See, host},
 	"POST /v1/hosts/drain":          {access.Order, anywhere},
 	"POST /v1/hosts/undrain":        {access.Order, anywhere},
+	"POST /v1/hosts/quarantine":     {access.Order, anywhere},
+	"POST /v1/hosts/unquarantine":   {access.Order, anywhere},
+	"GET /v1/quarantine":            {access.See, anywhere},
 	"POST /v1/hosts/{host}/release": {access.Order, host},
+	"POST /v1/hosts/{host}/clear":   {access.Order, host},
 	"GET /v1/inventory":             {access.See, house},
 	"GET /v1/facts":                 {access.See, anywhere},
 	"GET /v1/groups":                {access.See, anywhere},
@@ -97,7 +101,9 @@ var needs = map[string]need{
 	"DELETE /v1/blobs/{sum}":     {access.Author, house},
 
 	"GET /v1/queue":                        {access.See, anywhere},
+	"GET /v1/queue/depth":                  {access.See, anywhere},
 	"GET /v1/nodes":                        {access.See, house},
+	"GET /v1/upgrade":                      {access.See, house},
 	"POST /v1/nodes/{node}/pause":          {access.Order, house},
 	"POST /v1/nodes/{node}/resume":         {access.Order, house},
 	"GET /v1/events":                       {access.See, anywhere},
@@ -146,7 +152,10 @@ var needs = map[string]need{
 	"GET /v1/triggers":           {access.See, house},
 	"GET /v1/triggers/{trigger}": {access.See, house},
 	"POST /v1/triggers/test":     {access.See, house},
-	"GET /v1/firings":            {access.See, anywhere},
+
+	"GET /v1/repositories":                    {access.See, house},
+	"POST /v1/repositories/{repository}/poll": {access.Admin, house},
+	"GET /v1/firings":                         {access.See, anywhere},
 
 	"GET /v1/history":         {access.See, anywhere},
 	"GET /v1/history/state":   {access.See, house},

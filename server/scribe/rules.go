@@ -69,6 +69,9 @@ var rules = map[string]rule{
 	"POST /v1/hosts/drain":          {"host.drain", "hosts/{body.on}", stops},
 	"POST /v1/hosts/undrain":        {"host.undrain", "hosts/{body.on}", gives},
 	"POST /v1/hosts/{host}/release": {"host.release", "host/{host}", gives},
+	"POST /v1/hosts/{host}/clear":   {"host.clear", "host/{host}", gives},
+	"POST /v1/hosts/quarantine":     {"host.quarantine", "hosts/{body.on}", stops},
+	"POST /v1/hosts/unquarantine":   {"host.unquarantine", "hosts/{body.on}", gives},
 	"POST /v1/hosts/query":          {"", "", asks},
 
 	"POST /v1/chains/{chain}/next": {"chain.next", "chain/{chain}", gives},
@@ -83,6 +86,8 @@ var rules = map[string]rule{
 	"POST /v1/freezes/{freeze}/lift":         {"freeze.lift", "freeze/{freeze}", gives},
 
 	"POST /v1/apply": {"apply", "apply/{body.id}", gives},
+
+	"POST /v1/repositories/{repository}/poll": {"repository.poll", "repository/{repository}", gives},
 
 	"POST /v1/schedules":                   {"schedule.apply", "", gives},
 	"POST /v1/schedules/{schedule}/run":    {"schedule.run", "schedule/{schedule}", planned},

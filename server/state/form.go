@@ -3,7 +3,9 @@ package state
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -20,12 +22,12 @@ const FormEvery = 5 * time.Second
 // A Form keeps a server from changing data that a newer muster has written. Servers and nodes of
 // two versions work together while they are upgraded; a server that was forgotten must not.
 type Form struct {
-	Forms interface {
-		Declare(ctx context.Context, version string) error
-	}
+	Forms   Forms
 	Version string
+	Who     func() string // returns the name of this server; empty: it does not listen yet
 
-	newer atomic.Pointer[form.Error]
+	newer    atomic.Pointer[form.Error]
+	reported atomic.Bool
 }
 
 // RunOnce declares the form, or learns that it is a newer one. The error is that of Redis, or a
@@ -36,7 +38,27 @@ func (f *Form) RunOnce(ctx context.Context) error {
 	if errors.As(err, &newer) || err == nil {
 		f.newer.Store(newer)
 	}
-	return err
+	if err != nil || f.Who() == "" {
+		return err
+	}
+	f.reported.Store(true)
+	return f.Forms.ReportServer(ctx, f.name(), f.Version)
+}
+
+// name tells apart two servers at one address: one hands over to the other.
+func (f *Form) name() string { return fmt.Sprintf("%s pid %d", f.Who(), os.Getpid()) }
+
+// leaveTime bounds the last word of a server.
+const leaveTime = time.Second
+
+// Leave says that this server ends. If Redis does not hear it, the server counts as gone soon.
+func (f *Form) Leave(ctx context.Context) {
+	if !f.reported.Load() || f.Words() != "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	_ = f.Forms.SignOff(ctx, f.name())
 }
 
 // Words says why this server changes nothing; empty: it does.

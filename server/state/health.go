@@ -10,6 +10,7 @@ import (
 
 	"muster/api"
 	"muster/history"
+	"muster/jobs/quarantine"
 	"muster/jobs/queue"
 	"muster/server/calendar"
 	"muster/server/historian"
@@ -28,19 +29,22 @@ type (
 
 // Health says whether the server can work, and what keeps work from starting.
 type Health struct {
-	Queue    Queue
-	Stock    *stock.Store
-	History  *history.Store // nil: none
-	Trouble  *historian.Trouble
-	Agreed   *Agreement
-	Calendar *calendar.Calendar
-	Form     func() string // says why this server changes nothing
-	Policy   func() string // says why a changed access file is not in force
-	Audit    Audit
-	Reviews  func(ctx context.Context) string // says which reviews of broken glass are open
-	Untold   func(ctx context.Context) string // says what is wrong with notifications
-	Who      func() string                    // returns the name of this server
-	Version  string
+	Queue        Queue
+	Stock        *stock.Store
+	History      *history.Store // nil: none
+	Trouble      *historian.Trouble
+	Agreed       *Agreement
+	Calendar     *calendar.Calendar
+	Form         func() string // says why this server changes nothing
+	Policy       func() string // says why a changed access file is not in force
+	Audit        Audit
+	Reviews      func(ctx context.Context) string // says which reviews of broken glass are open
+	Untold       func(ctx context.Context) string // says what is wrong with notifications
+	Repositories func(ctx context.Context) string // says what is wrong with repositories
+	// Aside returns the hosts in quarantine.
+	Aside   func(ctx context.Context) (map[string]quarantine.Mark, error)
+	Who     func() string // returns the name of this server
+	Version string
 }
 
 // Audit says what is wrong with the audit log, and its numbers.
@@ -87,6 +91,9 @@ func (s Health) health(ctx context.Context, in *healthInput) (*healthOutput, err
 	}
 	if !more {
 		out.Body = api.Health{Status: "ok"}
+	}
+	if aside, err := s.Aside(ctx); more && err == nil {
+		out.Body.Quarantined = len(aside)
 	}
 	out.Body.Full = full
 	words := make([]string, len(wrong))
@@ -140,5 +147,6 @@ func (s Health) look(ctx context.Context, more bool) (wrong findings, redis erro
 	wrong.add(metrics.PartAudit, s.Audit.Words(ctx))
 	wrong.add(metrics.PartReviews, s.Reviews(ctx))
 	wrong.add(metrics.PartNotify, s.Untold(ctx))
+	wrong.add(metrics.PartRepositories, s.Repositories(ctx))
 	return wrong, redis
 }

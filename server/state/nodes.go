@@ -73,7 +73,7 @@ func (s NodeRoutes) depths(ctx context.Context, _ *web.Nothing) (*queueOutput, e
 	if unknown != nil && !queue.Spoiled(unknown) {
 		return nil, web.Problem(unknown)
 	}
-	zones = slices.DeleteFunc(zones, func(zone string) bool { return !s.sees(ctx, zone) })
+	zones = slices.DeleteFunc(zones, func(zone string) bool { return !s.Sees(ctx, zone) })
 	out := &queueOutput{api.QueueInfo{Zones: make([]api.Zone, 0, len(zones))}}
 	for _, zone := range zones {
 		z, err := s.zone(ctx, zone)
@@ -92,8 +92,8 @@ func (s NodeRoutes) depths(ctx context.Context, _ *web.Nothing) (*queueOutput, e
 	return out, nil
 }
 
-// sees reports whether a caller sees the queue of a zone: all work on all hosts of it.
-func (s NodeRoutes) sees(ctx context.Context, zone string) bool {
+// Sees reports whether a caller sees the queue of a zone: all work on all hosts of it.
+func (s NodeRoutes) Sees(ctx context.Context, zone string) bool {
 	v := web.ViewOf(ctx)
 	if v.All() {
 		return true

@@ -2,7 +2,9 @@ package state
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -16,6 +18,7 @@ type (
 	pausesInput struct {
 		Task  string `query:"task" doc:"only orders that keep jobs of this task from starting"`
 		Tasks bool   `query:"tasks" doc:"with the paused ones of the newest tasks"`
+		Zones string `query:"zones" doc:"only what stops all jobs of these zones (a,b)"`
 	}
 	pausesOutput struct{ Body api.PauseList }
 )
@@ -39,7 +42,10 @@ func (s PauseRoutes) pauses(ctx context.Context, in *pausesInput) (*pausesOutput
 	if err == nil {
 		list, err = s.standing(ctx, in)
 	}
-	if err == nil {
+	if err == nil && in.Task == "" && in.Zones != "" {
+		list.NoNode, err = noNodeIn(ctx, s.Queue, strings.Split(in.Zones, ","))
+		ofZones(&list, strings.Split(in.Zones, ","))
+	} else if err == nil {
 		list.NoNode, err = noNode(ctx, s.Queue, s.Stock, in.Task)
 	}
 	if err == nil {
@@ -49,6 +55,12 @@ func (s PauseRoutes) pauses(ctx context.Context, in *pausesInput) (*pausesOutput
 		return nil, web.Problem(err)
 	}
 	return &pausesOutput{list}, nil
+}
+
+// ofZones leaves in a list what keeps all jobs of some zones from starting.
+func ofZones(l *api.PauseList, zones []string) {
+	l.Tasks, l.Customers, l.History = map[jobs.TaskID]string{}, map[string]string{}, nil
+	maps.DeleteFunc(l.Zones, func(zone, _ string) bool { return !slices.Contains(zones, zone) })
 }
 
 // All lists everything that is paused by order of an operator, with the tasks.

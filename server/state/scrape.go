@@ -21,12 +21,14 @@ const scrapeTimeout = 3 * time.Second
 
 // Scraper answers Prometheus.
 type Scraper struct {
-	Health
+	Health  Health
 	Groups  Groups
 	Calls   func() []hooks.Call
 	Streams Streams
 	Meters  *metrics.Meters
 	Notify  func(ctx context.Context) *metrics.Notify
+	// Branches returns the numbers of repositories.
+	Branches func(ctx context.Context) []metrics.Repository
 }
 
 // Groups reads redundancy groups.
@@ -50,44 +52,49 @@ func (s Scraper) Routes(api huma.API) {
 func (s Scraper) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), scrapeTimeout)
 	defer cancel()
-	now := metrics.State{Hosts: -1, Groups: -1, Calls: s.Calls(), Refused: s.Stock.Refused(),
+	now := metrics.State{Hosts: -1, Looks: metrics.Looks{Groups: -1, Hosts: -1},
+		Calls: s.Calls(), Refused: s.Health.Stock.Refused(),
 		Streams: s.Streams.Open()}
-	if stock, err := s.Stock.Get(); err == nil {
+	if stock, err := s.Health.Stock.Get(); err == nil {
 		now.Hosts = stock.Len()
 	}
-	if s.History != nil {
+	if s.Health.History != nil {
 		now.History = s.historyNow(ctx)
 	}
 	var err error
 	// The numbers that could be read are shown; health says why the others could not.
-	now.Audit, _ = s.Audit.Gauges(ctx)
-	now.Notify = s.Notify(ctx)
-	now.Times = s.Calendar.Doubt(ctx) != nil
-	if now.Nodes, err = s.Queue.Nodes.Nodes(ctx); err == nil {
-		now.NodesRead = true
+	now.Audit, _ = s.Health.Audit.Gauges(ctx)
+	now.Notify, now.Repositories = s.Notify(ctx), s.Branches(ctx)
+	now.Times = s.Health.Calendar.Doubt(ctx) != nil
+	var list []jobs.Node
+	if list, err = s.Health.Queue.Nodes.Nodes(ctx); err == nil {
+		now.Nodes = append([]jobs.Node{}, list...)
 		now.Zones, err = s.zones(ctx)
 	}
 	now.Up = err == nil
-	wrong, full := s.look(ctx, true)
+	wrong, full := s.Health.look(ctx, true)
 	now.Writes = now.Up && full == nil
 	now.Wrong = map[metrics.Part]bool{}
 	for _, f := range wrong {
 		now.Wrong[f.part] = true
 	}
 	if groups, err := s.Groups.Groups(ctx); err == nil {
-		now.Groups = 0
+		now.Looks.Groups = 0
 		for _, g := range groups {
 			if g.Frozen != "" {
-				now.Groups++
+				now.Looks.Groups++
 			}
 		}
+	}
+	if aside, err := s.Health.Aside(ctx); err == nil {
+		now.Looks.Hosts = len(aside)
 	}
 	s.Meters.Serve(w, r, now)
 }
 
 func (s Scraper) historyNow(ctx context.Context) *metrics.History {
-	h := &metrics.History{Trouble: s.Trouble.Words() != ""}
-	a, err := Away(ctx, s.Queue, s.History)
+	h := &metrics.History{Trouble: s.Health.Trouble.Words() != ""}
+	a, err := Away(ctx, s.Health.Queue, s.Health.History)
 	if h.Known, h.Away = err == nil, a != nil; a != nil {
 		h.Backlog = map[string]float64{}
 		for _, u := range a.Streams {
@@ -100,7 +107,7 @@ func (s Scraper) historyNow(ctx context.Context) *metrics.History {
 // zones reads all zones, at the cost of a few calls each. A zone in which somebody else has written
 // does not hide the others.
 func (s Scraper) zones(ctx context.Context) ([]metrics.Zone, error) {
-	q := s.Queue
+	q := s.Health.Queue
 	zones, err := q.Conn.Zones(ctx)
 	if err != nil {
 		return nil, err
@@ -129,7 +136,7 @@ func (s Scraper) zones(ctx context.Context) ([]metrics.Zone, error) {
 		if z := working[zone]; staffErr != nil {
 			one.Working = -1
 		} else if z != nil {
-			one.Working, one.Unserved = z.Working, z.Alarming(s.Stock.HasZone(zone))
+			one.Working, one.Unserved = z.Working, z.Alarming(s.Health.Stock.HasZone(zone))
 		}
 		out = append(out, one)
 	}

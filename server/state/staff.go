@@ -30,10 +30,8 @@ func noNode(ctx context.Context, q Queue, hosts *stock.Store, task string) (map[
 		if err != nil {
 			return nil, err
 		}
-		for _, zone := range t.Zones {
-			if text := staff.MissingOn(all, zone); text != "" && t.State != jobs.TaskEnded {
-				out[zone] = text
-			}
+		if t.State != jobs.TaskEnded {
+			out = missingOn(all, t.Zones)
 		}
 		return out, nil
 	}
@@ -43,6 +41,25 @@ func noNode(ctx context.Context, q Queue, hosts *stock.Store, task string) (map[
 		}
 	}
 	return out, nil
+}
+
+// noNodeIn explains for each of some zones in which no node begins jobs why that is so.
+func noNodeIn(ctx context.Context, q Queue, zones []string) (map[string]string, error) {
+	all, err := q.Nodes.Staff(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return missingOn(all, zones), nil
+}
+
+func missingOn(all map[string]*staff.Zone, zones []string) map[string]string {
+	out := map[string]string{}
+	for _, zone := range zones {
+		if text := staff.MissingOn(all, zone); text != "" {
+			out[zone] = text
+		}
+	}
+	return out
 }
 
 // unstaffed returns the sentence of health about zones without a node; empty if all that need one

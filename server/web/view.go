@@ -117,6 +117,11 @@ func (v *View) May(act access.Act, hosts ...string) bool {
 	return len(v.rights.Refused(v.who, act, hosts)) == 0
 }
 
+// MayCustomer reports whether an act is allowed on all hosts that a customer has or will have.
+func (v *View) MayCustomer(act access.Act, customer string) bool {
+	return v == nil || v.rights.AllowsCustomer(v.who, act, customer)
+}
+
 // Runbook reports whether a runbook is seen: the caller may do something with it on some host.
 func (v *View) Runbook(name string) bool {
 	if v == nil {

@@ -33,7 +33,7 @@ func (f Forms) Declare(ctx context.Context, version string) error {
 	if err != nil {
 		return err
 	}
-	places := append(placesOf(zones), place{"the hub", keys.Hub("form", "")})
+	places := append(placesOf(zones), hubPlace)
 	behind, err := f.look(ctx, places)
 	if err != nil {
 		return err
@@ -49,6 +49,9 @@ func (f Forms) Declare(ctx context.Context, version string) error {
 
 // A place has a form of its own.
 type place struct{ name, key string }
+
+// hubPlace is the place of what belongs to no zone.
+var hubPlace = place{"the hub", keys.Hub("form", "")}
 
 func placesOf(zones []string) (list []place) {
 	for _, zone := range zones {

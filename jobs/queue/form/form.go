@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"time"
 )
 
 // The numbers grow when an earlier muster would misread, or spoil, what this one writes.
@@ -41,6 +42,20 @@ func (e *Error) Error() string {
 	}
 	return fmt.Sprintf("%s has been written by muster %s in form %d, and this muster knows form %d "+
 		"at most, so it changes nothing: run muster %s here, too", e.Where, by, e.Least, Mine, by)
+}
+
+// A Place is one that has a form: the hub or a zone.
+type Place struct {
+	Where string
+	Has   string // the least Mine of a muster that may write there; empty: none has
+	By    string // the version of muster that said so
+}
+
+// A Server is one that has reported itself.
+type Server struct {
+	Name    string    `json:"-"`
+	Version string    `json:"version"` // empty: its record cannot be read
+	Seen    time.Time `json:"seen"`
 }
 
 // Check returns an *Error if the fields of a place, as Redis has them, say that a newer muster has

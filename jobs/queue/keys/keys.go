@@ -44,6 +44,9 @@ var ZoneKeys = []Key{
 		"group/<group> or a limit: each job that holds it to its token; frozen: the reason"},
 	{"sems", "set",
 		"step, lose, end, control, epoch, fsck, recall", "semaphores that are held or frozen"},
+	{"quarantined", "hash", "step, lose, end, control, fsck, recall",
+		"host that takes only checks to the µs since when, the job that ended unknown there (-: a " +
+			"person ordered it), and why"},
 	{"cleared", "hash",
 		"ClearGroup", "group to the µs of the last clear: a marker of an earlier, forgotten job does " +
 			"not count any more"},
@@ -144,6 +147,8 @@ var HubKeys = []Key{
 	{"form", "hash", "Declare",
 		"the least form of data that a muster must know to write to the hub, and the version of " +
 			"muster that said so"},
+	{"servers", "hash", "ReportServer, SignOff",
+		"server to its version and its last report (JSON); a hint for people"},
 	{"leader:<duty>", "string", "lead",
 		"number of the term and the server that has the duty; PX 3 s"},
 	{"terms", "hash", "lead", "duty to the number of its last term"},
@@ -162,11 +167,15 @@ var HubKeys = []Key{
 		"lost: the time since which Redis lacks windows, schedules or orders, and which ones; JSON"},
 	{"stamps", "hash", "schedule, Apply, Drain, Undrain, RestoreAgreed",
 		"schedules, drained: number of their changes, for servers that keep a copy of them"},
-	{"applies", "hash", "Apply",
-		"version: the number of the last apply; result:<version>: MAC and JSON of what it did; " +
-			"id:<id>: the version of the apply with this id; the newest 1,000"},
+	{"applies", "hash", "Apply, SavePlace, AskPlace",
+		"version: of the last apply; result:<version>: MAC and JSON of what it did; id:<id>: its " +
+			"version; the newest 1,000; place:<name>: MAC and JSON: the commit of a repository in " +
+			"force, the last look; ask:<name>: asks to look"},
 	{"origins", "hash", "Apply",
 		"kind/name of an entry to a MAC and JSON: the place from which it comes"},
+	{"entries", "hash", "Apply",
+		"mark: version and stamp of the entries that are kept as texts; head: a MAC and JSON: the " +
+			"version, and the checksum of each part; part:<kind>/<customer>: JSON: the names and texts"},
 	{"tokens", "hash", "AddToken, DropToken",
 		"id of a token to a MAC by the key of servers and JSON: owner, end, scope, hash of the secret"},
 	{"uses", "hash", "NoteTokenUse, DropToken",

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
+	"muster/jobs/quarantine"
 	"muster/jobs/queue/codec"
 	"muster/jobs/queue/keys"
 )
@@ -19,13 +20,14 @@ func (q *Groups) whyBlocked(ctx context.Context, zone, name string) (string, err
 	if name == "" {
 		return "", nil
 	}
-	var lock, most *redis.StringCmd
+	var lock, most, aside *redis.StringCmd
 	var holders *redis.MapStringStringCmd
 	var taken *redis.IntCmd
 	host, isHost := strings.CutPrefix(name, "host/")
 	group, isGroup := strings.CutPrefix(name, codec.GroupPrefix)
 	_, err := q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
 		lock = p.HGet(ctx, keys.Zone(zone, "locks", ""), host)
+		aside = p.HGet(ctx, keys.Zone(zone, "quarantined", ""), host)
 		most = p.HGet(ctx, keys.Zone(zone, "limits", ""), name)
 		taken = p.HLen(ctx, keys.Zone(zone, "sem:", name))
 		if isGroup { // a limit or rule may have very many other holders
@@ -37,6 +39,8 @@ func (q *Groups) whyBlocked(ctx context.Context, zone, name string) (string, err
 		return "", q.c.Say("job", err)
 	}
 	switch {
+	case isHost && aside.Val() != "":
+		return "its host is " + quarantine.ReadMark(aside.Val()).Note() + "; " + quarantine.How, nil
 	case isHost:
 		return q.whyLocked(ctx, zone, strings.Fields(lock.Val()))
 	case isGroup:

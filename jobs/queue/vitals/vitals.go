@@ -76,14 +76,19 @@ func read(ctx context.Context, c *redis.Client) (v Vitals, err error) {
 	return v, err
 }
 
-// parse reads the answer of INFO.
-func parse(info string) Vitals {
+// fieldsOf reads the answer of INFO.
+func fieldsOf(info string) map[string]string {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
 			fields[key] = value
 		}
 	}
+	return fields
+}
+
+func parse(info string) Vitals {
+	fields := fieldsOf(info)
 	number := func(name string) int64 {
 		n, _ := strconv.ParseInt(fields[name], 10, 64) // a missing one is 0
 		return n

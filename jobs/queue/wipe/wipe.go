@@ -90,20 +90,27 @@ func living(ctx context.Context, hub *redis.Client) (found []string, err error) 
 // Owner returns the installation that the signed timetable in Redis names; empty: there is no such
 // timetable. The signature is not checked: this is a guard against mistakes, not against attackers.
 func (d Data) Owner(ctx context.Context) (string, error) {
+	name, _, err := d.Said(ctx)
+	return name, err
+}
+
+// Said is Owner that also returns when a server last said that the timetable is in force.
+func (d Data) Said(ctx context.Context) (installation string, at time.Time, err error) {
 	text, err := d.c.Redis().HGet(ctx, keys.Hub("windows", ""), "statement").Bytes()
 	if errors.Is(err, redis.Nil) {
-		return "", nil
+		return "", at, nil
 	}
 	if err != nil {
-		return "", d.c.Say("read which installation it is of", err)
+		return "", at, d.c.Say("read which installation it is of", err)
 	}
 	var of struct {
-		Installation string `json:"installation"`
+		Installation string    `json:"installation"`
+		At           time.Time `json:"at"`
 	}
 	if err := json.Unmarshal(text, &of); err != nil {
-		return "", fmt.Errorf("the statement of the timetable in Redis is no JSON: %w", err)
+		return "", at, fmt.Errorf("the statement of the timetable in Redis is no JSON: %w", err)
 	}
-	return of.Installation, nil
+	return of.Installation, of.At, nil
 }
 
 // Count returns how many keys of each kind there are. The name of a kind has its place in front,
