@@ -200,8 +200,11 @@ func (c *Copy) Signer(ctx context.Context, one Commit) (string, error) {
 		return "", refuse("commit %s is not signed: sign it (git commit -S) and push it again",
 			Short(one.ID))
 	}
-	if _, err := os.Stat(c.Source.Signers); err != nil {
+	if info, err := files.Stat(c.Source.Signers); err != nil {
 		return "", err
+	} else if info.Mode().Perm()&0o022 != 0 {
+		return "", fmt.Errorf("signers: %s has mode %04o, so others can say whose signatures count: "+
+			"chmod go-w it", c.Source.Signers, info.Mode().Perm())
 	}
 	out, err := c.git(ctx, call{time: readTime, most: printsMax, both: true}, "verify-commit", "--raw",
 		one.ID)

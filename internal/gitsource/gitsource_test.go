@@ -105,6 +105,19 @@ func TestOnlySignaturesOfKnownPeopleCount(t *testing.T) {
 	_, err = c.Signer(t.Context(), fetch(t, c))
 	refused(t, err, "is signed by nobody whom")
 
+	// A file that others may write says nothing.
+	r.Sign(alice)
+	r.Write("b.yaml", "b: 2\n")
+	r.Git("reset", "--quiet", "--soft", "HEAD~1")
+	r.Commit("good again")
+	if err := os.Chmod(c.Source.Signers, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Signer(t.Context(), fetch(t, c)); err == nil || errors.Is(err, gitsource.ErrRefused) ||
+		!strings.Contains(err.Error(), "chmod go-w") {
+		t.Errorf("got %v, want an error about its mode", err)
+	}
+
 	// Without the file nobody is known, and that is no word about the commit.
 	if err := os.Remove(c.Source.Signers); err != nil {
 		t.Fatal(err)
