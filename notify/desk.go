@@ -77,6 +77,9 @@ func (d *Desk) Take(s Signal) error {
 			}
 		}
 		if ok {
+			if len(r.Customers) > 0 {
+				part.On = "" // it may name hosts of other customers
+			}
 			if err := d.collect(r, part); err != nil {
 				return err
 			}

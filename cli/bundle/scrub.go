@@ -35,7 +35,7 @@ var standing = regexp.MustCompile(
 	`(\b(?:halted|paused|stopped|cancelled|drained|refused) by (?:[a-z]+:)?[^\s:]+: )[^\n]+`)
 
 // told is a field of a log that has words of people: of one line, or of several behind bars.
-var told = regexp.MustCompile(`(\b(?:arguments|reason|words)["']?[:=][ \t]*)` +
+var told = regexp.MustCompile(`(\b(?:arguments|reason|words|note)["']?[:=][ \t]*)` +
 	`(?:"(?:[^"\\\n]|\\.)*"?|[^\s",]+|(?:\n[ \t]*\|[^\n]*)+)`)
 
 // mailbox is the address of a person. The name of its host stays: a user of SSH looks like that.

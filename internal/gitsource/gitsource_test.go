@@ -260,7 +260,7 @@ func size(t *testing.T, dir string) (n int64) {
 func TestNobodyElseConfiguresGit(t *testing.T) {
 	r := gittest.New(t)
 	r.Write("a.yaml", "a: 1\n")
-	id := r.Commit("one")
+	r.Commit("one")
 	ran := filepath.Join(t.TempDir(), "ran")
 	home := t.TempDir()
 	evil := "[core]\n\tsshCommand = touch " + ran + "\n\tfsmonitor = touch " + ran + "\n[alias]\n" +
@@ -284,7 +284,7 @@ func TestNobodyElseConfiguresGit(t *testing.T) {
 		}
 	}
 	r.Write("a.yaml", "a: 2\n")
-	if id = r.Commit("two"); fetch(t, c).ID != id {
+	if id := r.Commit("two"); fetch(t, c).ID != id {
 		t.Error("the second commit was not fetched")
 	}
 	if _, err := os.Stat(ran); err == nil {

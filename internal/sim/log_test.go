@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
@@ -11,10 +12,17 @@ import (
 // to the world: so of two attempts at one instant the world decides which goes on first.
 type log struct {
 	hclog.Logger
-	c *child
+	c     *child
+	named []any // what each line names
 }
 
-func (d doors) log() hclog.Logger { return log{hclog.NewNullLogger(), d.c} }
+func (d doors) log() hclog.Logger { return log{hclog.NewNullLogger(), d.c, nil} }
+
+// With keeps the lines visits to the world.
+func (l log) With(args ...any) hclog.Logger {
+	l.named = slices.Concat(l.named, args)
+	return l
+}
 
 func (l log) Debug(text string, args ...any) { l.attempt(text, args) }
 func (l log) Info(text string, args ...any)  { l.attempt(text, args) }
@@ -22,7 +30,7 @@ func (l log) Warn(text string, args ...any)  { l.attempt(text, args) }
 
 // Error is for what must never happen.
 func (l log) Error(text string, args ...any) {
-	said := fmt.Sprint(text, " ", args)
+	said := fmt.Sprint(text, " ", l.named, args)
 	l.c.comes(&visit{name: l.c.name + " errs " + said, do: func() {
 		l.c.then(func() { l.c.broken("worker %s: %s", l.c.name, said) })
 	}})
@@ -33,7 +41,9 @@ func (l log) attempt(text string, args []any) {
 	if !strings.HasPrefix(text, "the attempt ") {
 		return
 	}
-	l.c.visit(fmt.Sprint(text, args[1]), func(v *visit) {
+	all := slices.Concat(l.named, args)
+	job := all[slices.Index(all, any("job"))+1]
+	l.c.visit(fmt.Sprint(text, job), func(v *visit) {
 		l.c.after(l.c.latency(), func() { l.c.answer(v, nil) })
 	})
 }

@@ -102,7 +102,8 @@ type Fate string
 // The fates of a task.
 const (
 	Living Fate = "living" // it waits or runs, or is being submitted
-	// Stopped: its rule has stopped it, none of its jobs runs, and a person could let it go on.
+	// Stopped: its rule has stopped it, none of its jobs runs or is between two attempts, and a
+	// person could let it go on.
 	Stopped Fate = "stopped"
 	Good    Fate = "good"   // it has ended, and all its hosts succeeded
 	Bad     Fate = "bad"    // it has ended otherwise after it began
@@ -114,7 +115,8 @@ func FateOf(e Entry, t jobs.TaskInfo) Fate {
 	switch {
 	case t.CancelledInSubmit, t.State != jobs.TaskEnded && t.Total == 0 && e.Put:
 		return Absent
-	case e.Begun && t.State == jobs.TaskStopped && t.Running == 0 && byRule(t):
+	case e.Begun && t.State == jobs.TaskStopped && t.Running == 0 && byRule(t) &&
+		t.Rollout.Begun == 0:
 		return Stopped
 	case t.State != jobs.TaskEnded:
 		return Living
@@ -185,7 +187,8 @@ func Decide(list []Entry, fates map[jobs.TaskID]Fate, now time.Time) Next {
 			n.Supersede = append(n.Supersede, e.Task)
 			continue
 		case e.Mode == Pipeline:
-			waits = n.pipe(e, fates, place{ahead, waits || left+behind > 0}) || waits
+			waits = n.pipe(e, fates, place{slices.Concat(ahead, begun(list[i+1:], fates)),
+				waits || left+behind > 0}) || waits
 		case !waits && left+behind < e.Most && (e.Mode != Gate || failed == 0):
 			n.Begin = append(n.Begin, e.Task)
 		default:

@@ -51,6 +51,17 @@ func byRule(t jobs.TaskInfo) bool {
 		strings.HasPrefix(t.Rollout.Stopped, "breaker "))
 }
 
+// begun returns those of the entries behind a task that have begun and not ended: the task was away
+// while they did, and waits for them.
+func begun(behind []Entry, fates map[jobs.TaskID]Fate) (list []jobs.TaskID) {
+	for _, e := range behind {
+		if e.Begun && !e.Failed && alive(fates[e.Task]) {
+			list = append(list, e.Task)
+		}
+	}
+	return list
+}
+
 // pipe decides what is next for a task that waits. It reports whether those behind it must wait.
 func (n *Next) pipe(e Entry, fates map[jobs.TaskID]Fate, at place) (waits bool) {
 	names := make([]string, len(at.ahead))

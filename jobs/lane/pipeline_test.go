@@ -30,7 +30,9 @@ func TestWhatIsNextInAPipeline(t *testing.T) {
 		{"b pipeline living", Tried{"y", ""}, Bad, "drop b", "its check is task y"},
 		{a + "stopped" + c, Tried{"x", "a"}, Living, "remove a", "it waits for task a"},
 		{a + "stopped, b serial living", Tried{}, Absent, "", "it waits for task a"},
-		{"b pipeline living, d serial begun living", Tried{"y", ""}, Good, "", "its check is task y"},
+		{"b pipeline living, d serial begun living", Tried{"y", ""}, Good, "check b behind d instead of y",
+			"its check is task y"},
+		{"b pipeline living, d serial begun living", Tried{"y", "d"}, Good, "", "its check begins in a moment"},
 		{"a serial coming absent" + c, Tried{"x", "a"}, Good, "", "it waits for task a"},
 	} {
 		list, fates := of(t, one.lane)

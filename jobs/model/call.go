@@ -248,11 +248,10 @@ func (c *call) unlock(id jobs.ID, j Job, t *task) {
 }
 
 // weigh lets the end of a job decide about its host. It writes at once: no other call is between.
-func weigh(c *call, id jobs.ID, t *task, o End) {
-	event := c.Semaphores.Aside.After(t.Head.Quarantine, quarantine.End{Host: id.Host(),
-		Job: string(id), At: c.now.String(), Outcome: string(o.Outcome), Error: o.Error})
-	if event != "" {
-		c.event(event, id.Host())
+func weigh(c *call, k quarantine.Kind, e quarantine.End) {
+	e.At = c.now.String()
+	if event := c.Semaphores.Aside.After(k, e); event != "" {
+		c.event(event, e.Host)
 	}
 }
 
@@ -271,7 +270,8 @@ func (c *call) finish(id jobs.ID, j Job, o End, d doubt) {
 	})
 	if t != nil {
 		t.ends = append(t.ends, o.Outcome)
-		weigh(c, id, t, o)
+		weigh(c, t.Head.Quarantine, quarantine.End{Host: id.Host(), Job: string(id),
+			Outcome: string(o.Outcome), Error: o.Error, Began: int64(j.Token)})
 		if j.State == jobs.Running {
 			t.running--
 		}

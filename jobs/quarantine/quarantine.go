@@ -47,16 +47,18 @@ func (h Hosts) Keeps(host string, k Kind) bool {
 // An End is the end of a job on a host.
 type End struct {
 	Host, Job, At, Outcome, Error string
+	Began                         int64 // µs
 }
 
-// After changes the hosts by the end of a job. It returns the event; empty: nothing changes.
+// After changes the hosts by the end of a job. It returns the event; empty: nothing changes. A
+// check that began before its host was set aside has not seen what was wrong.
 func (h Hosts) After(k Kind, e End) string {
 	_, in := h[e.Host]
 	switch {
 	case !in && k == Sets && e.Outcome == "unknown":
 		h[e.Host] = e.At + " " + e.Job + " " + e.Error
 		return SetAside
-	case in && k == Check && e.Outcome == "succeeded":
+	case in && k == Check && e.Outcome == "succeeded" && e.Began > ReadMark(h[e.Host]).Since:
 		delete(h, e.Host)
 		return Release
 	}

@@ -34,7 +34,8 @@ func TestThePolicyNamesTheTasks(t *testing.T) {
 func TestAnEntryIsReadAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	h := Hosts{}
-	if got := h.After(Sets, End{"fw1", "0bjya00001:fw1", "17", "unknown", "the line broke"}); got != SetAside {
+	lost := End{Host: "fw1", Job: "0bjya00001:fw1", At: "17", Outcome: "unknown", Error: "the line broke"}
+	if got := h.After(Sets, lost); got != SetAside {
 		t.Fatalf("event %q", got)
 	}
 	want := Mark{Since: 17, Job: "0bjya00001:fw1", Why: "the line broke"}
@@ -51,7 +52,10 @@ func TestAnEntryIsReadAsItIsWritten(t *testing.T) {
 		Outcome: "failed"}) != "" || !h.Keeps("fw1", Sets) || h.Keeps("fw1", Check) || h.Keeps("fw2", Sets) {
 		t.Errorf("hosts: %v", h)
 	}
-	if h.After(Check, End{Host: "fw1", Outcome: "succeeded"}) != Release || len(h) > 0 {
+	if h.After(Check, End{Host: "fw1", Outcome: "succeeded", Began: 17}) != "" || len(h) != 1 {
+		t.Errorf("after a check that began before: %v", h)
+	}
+	if h.After(Check, End{Host: "fw1", Outcome: "succeeded", Began: 18}) != Release || len(h) > 0 {
 		t.Errorf("after a clean check: %v", h)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"muster/jobs"
 	"muster/jobs/quarantine"
@@ -82,6 +83,58 @@ func TestAHostWhoseJobEndedUnknownTakesOnlyChecks(t *testing.T) {
 		}
 		if g = one(t, step(t, q, "1", 1)); g.Job.Task() != waits {
 			t.Fatalf("%v begins, want a job of %s", g.Job, waits)
+		}
+	})
+}
+
+// One call that sets a host aside and releases another one leaves the first in quarantine.
+func TestOneReportSetsAsideAndReleases(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		second := map[string][]string{zone: {"fw0001"}}
+		if _, err := q.Quarantine(t.Context(), quarantine.SetAside, second, "alice: strange"); err != nil {
+			t.Fatal(err)
+		}
+		kind(t, q, quarantine.Sets, 1)
+		kind(t, q, quarantine.Check, 2)
+		var lost, clean jobs.Result
+		for _, g := range drain(t, q, "1", 2) {
+			if g.Job.Host() == "fw0000" {
+				lost = ended(g, jobs.Unknown)
+			} else {
+				clean = ended(g, jobs.Succeeded)
+			}
+		}
+		step(t, q, "1", 0, lost, clean)
+		if got := aside(t, q); len(got) != 1 || got["fw0000"] == "" {
+			t.Fatalf("in quarantine: %v, want fw0000", got)
+		}
+		plain := kind(t, q, quarantine.Plain, 1)
+		for _, g := range drain(t, q, "1", 3) {
+			if g.Job.Task() == plain {
+				t.Errorf("%v begins on a host in quarantine", g.Job)
+			}
+		}
+	})
+}
+
+// A check that began before its host was set aside does not release it.
+func TestAnEarlierCheckReleasesNothing(t *testing.T) {
+	eachRedis(t, func(t *testing.T, w world) {
+		q := open(t, w, "1")
+		kind(t, q, quarantine.Check, 1)
+		g := one(t, step(t, q, "1", 1))
+		if w.pass != nil { // real servers have a clock that goes
+			w.pass(time.Millisecond)
+		}
+		_, err := q.Quarantine(t.Context(), quarantine.SetAside, map[string][]string{zone: {"fw0000"}},
+			"alice: strange")
+		if err != nil {
+			t.Fatal(err)
+		}
+		step(t, q, "1", 0, ended(g, jobs.Succeeded))
+		if got := aside(t, q); len(got) != 1 {
+			t.Fatalf("in quarantine: %v, want fw0000", got)
 		}
 	})
 }

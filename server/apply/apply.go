@@ -103,8 +103,14 @@ func (r Resource) apply(ctx context.Context, in *applyInput) (*applyOutput, erro
 }
 
 // Put makes an apply of the server itself, for a place that it follows. queue.ErrStale is wrapped
-// if others were faster.
+// if others were faster. Like an apply of a person it is refused while Redis has lost what was
+// agreed.
 func (r Resource) Put(ctx context.Context, b api.ApplyRequest, a Ask) (api.Applied, error) {
+	if r.Whole != nil {
+		if err := r.Whole(ctx); err != nil {
+			return api.Applied{}, err
+		}
+	}
 	return r.once(ctx, b, a)
 }
 
@@ -274,9 +280,10 @@ func (r Resource) look(ctx context.Context) ([]looked, error) {
 	return out, nil
 }
 
-// writes reports whether a step changes an entry of this kind.
+// writes reports whether a step writes entries of this kind.
 func (l looked) writes(s manifest.Step) bool {
-	return l.has(s.Entry()) && s.Change != manifest.Kept && s.Change != manifest.Unchanged
+	changed := s.Change != manifest.Kept && s.Change != manifest.Unchanged
+	return l.has(s.Entry()) && (changed || l.view.Again())
 }
 
 func (l looked) has(e manifest.Entry) bool { return slices.Contains(l.kind.Words(), e.Kind) }

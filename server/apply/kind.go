@@ -34,6 +34,10 @@ type View interface {
 	// Prepare returns the change that makes steps come into force, of the state that was read.
 	Prepare(ctx context.Context, a Ask, steps []manifest.Step) (Ready, error)
 
+	// Again reports whether the entries must be written anew even if nothing changes: Redis has
+	// others than those that are in force.
+	Again() bool
+
 	// Sees reports whether the caller sees an entry.
 	Sees(ctx context.Context, e manifest.Entry) (bool, error)
 

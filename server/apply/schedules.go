@@ -48,6 +48,9 @@ func (v scheduleView) Entries() []manifest.Entry {
 	return out
 }
 
+// Again returns false: what is in Redis is in force, or nothing is.
+func (scheduleView) Again() bool { return false }
+
 // Prepare returns the change of schedules.
 func (v scheduleView) Prepare(ctx context.Context, a Ask, steps []manifest.Step) (Ready, error) {
 	set, gone := named(steps, manifest.Schedule)

@@ -72,13 +72,33 @@ func mayRun(ctx context.Context, e manifest.Entry) error {
 		return nil
 	}
 	runbooks, _, runs := work(e)
+	verbs := []access.Verb{access.Run}
+	if supersedes(e) {
+		verbs = append(verbs, access.Order) // it ends work of others
+	}
 	for _, name := range runbooks {
-		runs = runs && v.MayCustomer(access.Act{Verb: access.Run, Runbook: name}, e.Customer)
+		for _, verb := range verbs {
+			runs = runs && v.MayCustomer(access.Act{Verb: verb, Runbook: name}, e.Customer)
+		}
+	}
+	if _, trigger := e.Value.(triggers.Trigger); trigger {
+		runs = runs && v.SeesCustomer(e.Customer) // it reads all events of the customer
 	}
 	if !runs || e.Customer == "" {
 		return v.RefuseHouse(act)
 	}
 	return Only(e, e.Customer)
+}
+
+// supersedes reports whether an entry lets its tasks take the place of older ones.
+func supersedes(e manifest.Entry) bool {
+	switch x := e.Value.(type) {
+	case windows.Entry:
+		return x.Supersedes != ""
+	case triggers.Trigger:
+		return x.Work.Supersedes != ""
+	}
+	return false
 }
 
 // refusal returns the answer to a caller who may not apply some entries; nil: all may be applied.

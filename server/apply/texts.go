@@ -191,6 +191,9 @@ type textView struct {
 // Entries returns the entries in force.
 func (v textView) Entries() []manifest.Entry { return v.all }
 
+// Again reports whether Redis has another version than the one from which the change is made.
+func (v textView) Again() bool { return v.note != "" }
+
 // Prepare returns the change of the version.
 func (v textView) Prepare(_ context.Context, _ Ask, steps []manifest.Step) (Ready, error) {
 	if v.base == nil {
@@ -281,8 +284,7 @@ func (v textView) Sees(ctx context.Context, e manifest.Entry) (bool, error) {
 	if e.Kind == manifest.Runbook {
 		return view.Runbook(e.Name), nil
 	}
-	return view.Whole() || e.Customer != "" &&
-		view.MayCustomer(access.Act{Verb: access.See}, e.Customer), nil
+	return view.All() || e.Customer != "" && view.SeesCustomer(e.Customer), nil
 }
 
 // Write returns the entries as documents. Those in files of the server are only named.

@@ -61,6 +61,9 @@ func (v timesView) Sees(ctx context.Context, e manifest.Entry) (bool, error) {
 // Entries returns the windows and freezes that stand in files.
 func (v timesView) Entries() []manifest.Entry { return manifest.OfTimetable(v.table, v.book) }
 
+// Again returns false: what is in Redis is in force, or nothing is.
+func (timesView) Again() bool { return false }
+
 // Prepare returns the change of the timetable.
 func (v timesView) Prepare(ctx context.Context, a Ask, steps []manifest.Step) (Ready, error) {
 	var what windows.Application

@@ -19,6 +19,7 @@ import (
 type Store interface {
 	Read(ctx context.Context, was *entries.Version) (*entries.Version, error)
 	Replaced(ctx context.Context) (*entries.Version, error)
+	Over(ctx context.Context, was *entries.Version) (*entries.Version, error)
 	Prepare(was *entries.Version, floor int64, change entries.Change) (hub.Prepared, error)
 }
 
@@ -103,7 +104,8 @@ func (f *Follower) Words() string {
 }
 
 // Base returns the version from which a change is made, and the number that the next one must
-// exceed. A version that is not believed is replaced as a whole, which the note says.
+// exceed. A version that is not believed, or older than one that this server knew, is replaced as
+// a whole, which the note says: by what this server knew, if it has read anything.
 func (f *Follower) Base(ctx context.Context) (v *entries.Version, floor int64, note string,
 	err error) {
 	if f == nil || f.store == nil {
@@ -122,9 +124,9 @@ func (f *Follower) Base(ctx context.Context) (v *entries.Version, floor int64, n
 		}
 	}
 	switch {
-	case errors.Is(err, entries.ErrWentBack):
-		v, err = f.store.Read(ctx, nil)
-		note = entries.ErrWentBack.Error()
+	case last != nil && (errors.Is(err, entries.ErrWentBack) || errors.Is(err, entries.ErrUnsigned)):
+		note = "this puts back what this server knew: " + err.Error()
+		v, err = f.store.Over(ctx, last)
 	case errors.Is(err, entries.ErrUnsigned):
 		v, err = f.store.Replaced(ctx)
 		note = "this replaces all runbooks, triggers and rules of notifications that were applied: " +

@@ -98,12 +98,14 @@ func (l *looking) bring(ctx context.Context) error {
 }
 
 // descends refuses a commit that does not descend from the one in force, as Redis and the copy know
-// it, unless a person has accepted just this commit.
+// it, unless a person has accepted just this commit. An acceptance that somebody put back in Redis
+// does not count: what came into force meanwhile is in the copy.
 func (l *looking) descends(ctx context.Context, one gitsource.Commit) error {
-	if l.was.Accept == one.ID {
-		return nil
-	}
 	kept, err := l.copy.InForce(ctx)
+	if err == nil && l.was.Accept == one.ID && (kept == "" || l.was.Commit != "" &&
+		l.copy.Descends(ctx, gitsource.Commit{ID: l.was.Commit}, kept) == nil) {
+		return nil // it was accepted when the commit was in force that the copy knows, or a later one
+	}
 	for _, earlier := range []string{l.was.Commit, kept} {
 		if err == nil {
 			err = l.copy.Descends(ctx, one, earlier)
@@ -258,11 +260,17 @@ func (l *looking) drift(ctx context.Context) {
 // may returns why the branch must not change an entry; nil: it may. An entry from a
 // branch of some customers works on no hosts of others, whatever hosts there will be.
 func (l *looking) may(e manifest.Entry) error {
-	if err := l.repo.May(e); err != nil || l.repo.Customers == nil || e.Place == "" {
+	s, schedule := e.Value.(windows.Entry)
+	unread := e.Place == "" && (e.Value == nil || schedule && s.On == "") // in force, and not known
+	if err := l.repo.May(e); err != nil || l.repo.Customers == nil || unread {
 		return err
 	}
 	if err := apply.Only(e, e.Customer); err != nil {
-		return fmt.Errorf("%s: %s %s: %w", e.Place, e.Kind, e.Name, err)
+		where := e.Place + ": "
+		if e.Place == "" {
+			where = "in force: "
+		}
+		return fmt.Errorf("%s%s %s: %w", where, e.Kind, e.Name, err)
 	}
 	return nil
 }

@@ -97,7 +97,12 @@ func (d *Lanes) look(ctx context.Context, key string) ([]lane.Entry, map[jobs.Ta
 	return list, infos, nil
 }
 
-func fatesOf(list []lane.Entry, infos map[jobs.TaskID]jobs.TaskInfo) map[jobs.TaskID]lane.Fate {
+// halfAfter is the time after which a check that is not committed counts as left half way: the
+// lane submits it again, with its id.
+const halfAfter = 10 * time.Second
+
+func fatesOf(list []lane.Entry, infos map[jobs.TaskID]jobs.TaskInfo,
+	now time.Time) map[jobs.TaskID]lane.Fate {
 	fates := map[jobs.TaskID]lane.Fate{}
 	for _, e := range list {
 		if t, there := infos[e.Task]; there {
@@ -105,7 +110,9 @@ func fatesOf(list []lane.Entry, infos map[jobs.TaskID]jobs.TaskInfo) map[jobs.Ta
 		} else {
 			fates[e.Task] = lane.Absent
 		}
-		if t, there := infos[e.Check]; there {
+		t, there := infos[e.Check]
+		half := t.State == jobs.TaskSubmitting && now.Sub(t.Submitted.Time) > halfAfter
+		if there && !half {
 			fates[e.Check] = lane.FateOf(lane.Entry{Task: e.Check, Put: true, Begun: true}, t)
 		} else {
 			fates[e.Check] = lane.Absent
@@ -131,7 +138,7 @@ func (d *Lanes) advance(ctx context.Context, key string) (again bool, err error)
 	if err != nil {
 		return false, err
 	}
-	fates := fatesOf(before, infos)
+	fates := fatesOf(before, infos, d.Now())
 	var next lane.Next
 	var begun []jobs.TaskID
 	var after []lane.Entry // the lane as it is then

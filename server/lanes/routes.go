@@ -78,7 +78,7 @@ func (s Routes) lane(ctx context.Context, key string) (api.LaneInfo, error) {
 	if err != nil {
 		return l, err
 	}
-	next := lane.Decide(list, fatesOf(list, infos), s.Now())
+	next := lane.Decide(list, fatesOf(list, infos, s.Now()), s.Now())
 	var all []jobs.TaskInfo
 	for _, e := range list {
 		if t, there := infos[e.Task]; there {

@@ -122,6 +122,11 @@ func (v *View) MayCustomer(act access.Act, customer string) bool {
 	return v == nil || v.rights.AllowsCustomer(v.who, act, customer)
 }
 
+// SeesCustomer reports whether all work on all hosts is seen that a customer has or will have.
+func (v *View) SeesCustomer(customer string) bool {
+	return v.MayCustomer(access.Act{Verb: access.See, Runbook: noRunbook}, customer)
+}
+
 // Runbook reports whether a runbook is seen: the caller may do something with it on some host.
 func (v *View) Runbook(name string) bool {
 	if v == nil {

@@ -60,6 +60,8 @@ type Version struct {
 	Parts  map[PartID]*Part
 	Broken map[PartID]error // parts that no server has written so: nothing of them is in force
 	mark   string
+	head   string // as it is in Redis
+	whole  bool   // the next version writes all parts anew, whatever Redis has
 	sums   map[string]string
 	gone   []string // fields that the next version must not leave
 }
@@ -141,7 +143,7 @@ func (s *Store) Read(ctx context.Context, was *Version) (*Version, error) {
 		if err != nil {
 			return nil, s.c.Say("entries", err)
 		}
-		if was != nil && v.Number < was.Number {
+		if was != nil && v.Number <= was.Number && v.mark != was.mark {
 			return was, ErrWentBack
 		}
 		mark, err := s.c.Redis().HGet(ctx, s.key(), markField).Result()
@@ -162,17 +164,29 @@ func (s *Store) Replaced(ctx context.Context) (*Version, error) {
 	if err != nil {
 		return nil, s.c.Say("entries", err)
 	}
-	mark, err := s.c.Redis().HGet(ctx, s.key(), markField).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	is, err := s.c.Redis().HMGet(ctx, s.key(), markField, headField).Result()
+	if err != nil {
 		return nil, s.c.Say("entries", err)
 	}
-	v := &Version{mark: mark}
+	v := &Version{}
+	v.mark, _ = is[0].(string)
+	v.head, _ = is[1].(string)
 	for _, field := range list {
 		if strings.HasPrefix(field, partField) {
 			v.gone = append(v.gone, field)
 		}
 	}
 	return v, nil
+}
+
+// Over returns a version with the entries of was that stands for whatever is in Redis now: the
+// change that is prepared from it puts the entries of was back.
+func (s *Store) Over(ctx context.Context, was *Version) (*Version, error) {
+	v, err := s.Replaced(ctx)
+	if err == nil {
+		v.Number, v.Parts, v.whole = was.Number, was.Parts, true
+	}
+	return v, err
 }
 
 func (s *Store) key() string { return keys.Hub("entries", "") }
@@ -186,7 +200,7 @@ func (s *Store) read(ctx context.Context, was *Version) (*Version, error) {
 	v := &Version{Parts: map[PartID]*Part{}, Broken: map[PartID]error{}}
 	v.mark, _ = list[0].(string)
 	kept, is := list[1].(string)
-	if !is {
+	if v.head = kept; !is {
 		return v, nil
 	}
 	text, doubt := s.by.Vouched(headField, kept)
@@ -256,12 +270,25 @@ func sumOf(text string) string {
 // A Change has the parts that differ in the next version. A part without entries goes.
 type Change map[PartID][]Doc
 
+// with returns the change that writes the parts of a version and those of a change.
+func (v *Version) with(c Change) Change {
+	all := Change{}
+	for id, p := range v.Parts {
+		all[id] = p.Docs
+	}
+	maps.Copy(all, c)
+	return all
+}
+
 // Prepare returns the change to the version after was, whose number is above floor. Its check
 // returns queue.ErrStale if was is not in force any more.
 func (s *Store) Prepare(was *Version, floor int64, change Change) (hub.Prepared, error) {
 	h := head{max(was.Number, floor) + 1, rand.Text()[:8], maps.Clone(was.sums)}
 	if h.Parts == nil {
 		h.Parts = map[string]string{}
+	}
+	if was.whole {
+		change = was.with(change)
 	}
 	var set []any
 	gone := slices.Clone(was.gone)
@@ -291,11 +318,12 @@ func (s *Store) Prepare(was *Version, floor int64, change Change) (hub.Prepared,
 	}
 	set = append(set, headField, kept, markField, h.mark())
 	check := func(ctx context.Context, r redis.Cmdable) error {
-		is, err := r.HGet(ctx, s.key(), markField).Result()
-		if err != nil && !errors.Is(err, redis.Nil) {
+		is, err := r.HMGet(ctx, s.key(), markField, headField).Result()
+		if err != nil {
 			return err
 		}
-		if is != was.mark {
+		mark, _ := is[0].(string)
+		if head, _ := is[1].(string); mark != was.mark || head != was.head {
 			return queue.ErrStale
 		}
 		return nil

@@ -220,15 +220,28 @@ func TestAnOlderVersionDoesNotComeBack(t *testing.T) {
 		if !errors.Is(err, entries.ErrWentBack) || v != good {
 			t.Errorf("an earlier version: %v", err)
 		}
-		was, err := h.Read(ctx, nil)
+		// The next change is made of what was known, and not of what somebody put back.
+		over, err := h.Over(ctx, good)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := write(ctx, h, was, good.Number, one("acme", "a", "3")); err != nil {
+		if err := write(ctx, h, over, good.Number, one("bolt", "b", "1")); err != nil {
 			t.Fatal(err)
 		}
-		if v, err := h.Read(ctx, good); err != nil || words(v) != "acme/a=3" {
+		if v, err = h.Read(ctx, good); err != nil || words(v) != "acme/a=2 bolt/b=1" {
 			t.Errorf("applied again: %s, %v", words(v), err)
+		}
+		// The mark alone, which nobody signs, makes no base of an earlier version.
+		mark := h.c.Redis().HGet(ctx, key, "mark").Val()
+		newest := must(t, h, one("bolt", "b", "2"))
+		if err := h.c.Redis().HSet(ctx, key, "mark", mark).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := write(ctx, h, v, 0, one("acme", "a", "4")); !errors.Is(err, queue.ErrStale) {
+			t.Errorf("a change of the version before: %v, want %v", err, queue.ErrStale)
+		}
+		if _, err := h.Read(ctx, newest); !errors.Is(err, entries.ErrUnsigned) {
+			t.Errorf("a mark that is not of the head: %v", err)
 		}
 	})
 }

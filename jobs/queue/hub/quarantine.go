@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -11,17 +12,29 @@ import (
 
 // Quarantine sets hosts aside, or releases them; verb is quarantine.SetAside or its opposite. hosts
 // are by zone. It returns the hosts that changed; the others keep their entry. The zone itself
-// decides and writes the event, so a call that broke off may be repeated.
+// decides and writes the event, so a call that broke off may be repeated. A host that has moved to
+// another zone is set aside there as well, and released in both.
 func (q *Drains) Quarantine(ctx context.Context, verb string, hosts map[string][]string,
 	note string) ([]string, error) {
 	before, err := q.Quarantined(ctx)
 	if err != nil {
 		return nil, err
 	}
-	those, changed := sift(hosts, func(host string) bool {
-		_, in := before[host]
-		return in != (verb == quarantine.SetAside)
-	})
+	those, changed := map[string][]string{}, []string{}
+	for zone, list := range hosts {
+		for _, host := range list {
+			m, in := before[host]
+			moved := in && m.Zone != zone // the inventory had it in another zone then
+			if in == (verb == quarantine.SetAside) && !moved {
+				continue
+			}
+			those[zone], changed = append(those[zone], host), append(changed, host)
+			if moved && verb == quarantine.Release {
+				those[m.Zone] = append(those[m.Zone], host)
+			}
+		}
+	}
+	slices.Sort(changed)
 	return changed, q.tellHosts(ctx, those, verb, note)
 }
 

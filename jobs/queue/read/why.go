@@ -40,7 +40,12 @@ func (q *Groups) whyBlocked(ctx context.Context, zone, name string) (string, err
 	}
 	switch {
 	case isHost && aside.Val() != "":
-		return "its host is " + quarantine.ReadMark(aside.Val()).Note() + "; " + quarantine.How, nil
+		why := "its host is " + quarantine.ReadMark(aside.Val()).Note() + "; " + quarantine.How
+		if lock.Val() == "" {
+			return why, nil
+		}
+		locked, err := q.whyLocked(ctx, zone, strings.Fields(lock.Val()))
+		return locked + "; and " + why, err // a check waits for the lock alone
 	case isHost:
 		return q.whyLocked(ctx, zone, strings.Fields(lock.Val()))
 	case isGroup:

@@ -146,7 +146,7 @@ function m.finish(id, j, o)
   if t then
     m.count(t, o.outcome, 1)
     if j.state == 'running' then m.count(t, 'running', -1) end
-    m.weigh(id, t, o)
+    m.weigh(id, j, t, o)
     if t.guard then m.judge(id, t, o) end
     -- This comes before the end of the job: a script that broke off in between would leave holders
     -- to a job that nobody looks at again.
@@ -186,6 +186,13 @@ function m.inQuarantine(host)
   return is
 end
 
+-- asideSince returns the instant at which a host was set aside. One that the plan sets aside has
+-- none yet, and counts as set aside now.
+function m.asideSince(host)
+  local entry = call('HGET', m.kQuarantined, host)
+  return entry and m.num(string.match(entry, '^%d+')) or m.now
+end
+
 -- kindOf returns what a task is to hosts in quarantine.
 function m.kindOf(t) return call('HGET', t.key, 'quarantine') end
 
@@ -201,18 +208,21 @@ function m.setAside(host, entry)
   m.inQuarantine(host)
   if m.aside == m.NONE then m.aside = {} end
   m.aside[host] = entry and true
+  m.left = m.left or call('HLEN', m.kQuarantined)
   if entry then
+    m.left = m.left + 1 -- callers have seen that it is not there
     m.w('HSET', m.kQuarantined, host, m.at .. ' ' .. entry)
     m.w('HSET', m.kZone, 'quarantine', '1')
     return
   end
   m.w('HDEL', m.kQuarantined, host)
-  m.left = (m.left or call('HLEN', m.kQuarantined)) - 1
+  m.left = m.left - 1
   if m.left == 0 then m.w('HDEL', m.kZone, 'quarantine') end
 end
 
--- weigh lets the end of a job decide about its host.
-function m.weigh(id, t, o)
+-- weigh lets the end of a job decide about its host. A check that began before its host was set
+-- aside has not seen what was wrong; the token of a job is the instant at which it began.
+function m.weigh(id, j, t, o)
   local host = m.hostOf(id)
   if o.outcome == 'unknown' then
     if not m.inQuarantine(host) and m.kindOf(t) == 'unknown' then
@@ -220,7 +230,8 @@ function m.weigh(id, t, o)
       m.event('quarantine', host, '{"job":' .. cjson.encode(id) .. ',"note":' ..
         cjson.encode(o.err or '') .. '}')
     end
-  elseif o.outcome == 'succeeded' and m.inQuarantine(host) and m.kindOf(t) == 'check' then
+  elseif o.outcome == 'succeeded' and m.inQuarantine(host) and m.kindOf(t) == 'check' and
+      m.num(j.token) > m.asideSince(host) then
     m.setAside(host, false)
     m.event('unquarantine', host, '{"job":' .. cjson.encode(id) .. '}')
   end

@@ -86,7 +86,7 @@ function m.reset()
 
   m.sems = m.NONE -- semaphores as they will be after the plan (exclude.lua)
   m.aside = m.NONE -- whether hosts are in quarantine after the plan (job.lua)
-  m.left = false   -- how many are, once it removed one
+  m.left = false   -- how many are, once it changed one
   m.woken = false -- this call made a waiting job due, and its own take does not see it
 end
 
