@@ -12,6 +12,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/model"
+	"muster/jobs/quarantine"
 	"muster/jobs/queue"
 	"muster/testkit/redistest"
 	"muster/testkit/zonetest"
@@ -241,8 +242,11 @@ func (m *walker) clean(t *rapid.T) {
 	}
 }
 
-// clear acts as the person who looks at frozen groups.
+// clear acts as the person who looks at frozen groups and at hosts in quarantine.
 func (m *walker) clear(t *rapid.T) {
+	for _, host := range slices.Sorted(maps.Keys(m.zone.Semaphores.Aside)) {
+		m.control(t, model.Turn{Verb: quarantine.Release, Object: host, Note: "x"})
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.zone.Semaphores.Holders)) {
 		if _, frozen := m.zone.Semaphores.Holders[name]["frozen"]; frozen {
 			group := strings.TrimPrefix(name, "group/")
