@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 )
 
 //go:embed builtin/*.yaml
@@ -34,8 +35,7 @@ type reading struct {
 }
 
 // NewCatalog reads the users' runbooks and adds the built-in ones. It reports all mistakes
-// of all files at once, as Mistakes, including names that two runbooks
-// share.
+// of all files at once, as Mistakes, including names that two runbooks share.
 func NewCatalog(sources []Source) (*Catalog, error) {
 	owner := map[string]string{} // file that first used each name
 	c := Catalog{sources: builtinSources(), places: owner}
@@ -123,16 +123,16 @@ func Builtin(name string) (*Runbook, bool) {
 	return nil, false
 }
 
-// Builtins returns the built-in runbooks by name; each call parses them again.
+// Builtins returns the built-in runbooks by name: parsed once, so nobody may change one.
 func Builtins() []*Runbook {
 	list, err := builtins()
 	if err != nil {
 		panic(err) // the files are part of the binary, and a test reads them
 	}
-	return list
+	return slices.Clone(list)
 }
 
-func builtins() ([]*Runbook, error) {
+var builtins = sync.OnceValues(func() ([]*Runbook, error) {
 	var list []*Runbook
 	var errs []error
 	for _, file := range builtinNames() {
@@ -149,6 +149,6 @@ func builtins() ([]*Runbook, error) {
 	}
 	slices.SortFunc(list, byName)
 	return list, errors.Join(errs...)
-}
+})
 
 func byName(a, b *Runbook) int { return cmp.Compare(a.Name, b.Name) }
