@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -64,26 +65,37 @@ func (s *Server) routes() (http.Handler, error) {
 		hook.Middleware)
 	s.register(api)
 
-	document, err := json.Marshal(api.OpenAPI())
-	if err != nil {
-		return nil, fmt.Errorf("OpenAPI document: %w", err)
-	}
-	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/openapi+json")
-		// A client that does not read it has gone.
-		_, _ = w.Write(document)
-	})
+	mux.HandleFunc("GET /openapi.json", s.document(api))
 	refusals := door.NewRefusals(s.log, s.meters, s.audit.Scribe)
 	login := sessions.Pages{Book: s.site.sessions, Audit: s.audit.Scribe, Log: s.log,
 		MayAnything: s.site.rights.Anything, Refused: refusals.Refused}
 	if !s.cfg.NoPages {
 		login.Home = "/"
 	}
+	var err error
 	if s.cfg.OIDC.On() {
 		login.Provider, err = idp.New(s.cfg.OIDC, strings.TrimRight(s.cfg.URL, "/"), s.clock)
 	}
 	login.Routes(mux)
 	return s.around(mux, refusals), err
+}
+
+// document answers with the description of the API. It is made for the first caller: to write it
+// takes longer than all the rest of the routes, and most servers are never asked.
+func (s *Server) document(api huma.API) http.HandlerFunc {
+	written := sync.OnceValues(func() ([]byte, error) { return json.Marshal(api.OpenAPI()) })
+	return func(w http.ResponseWriter, _ *http.Request) {
+		text, err := written()
+		if err != nil {
+			s.log.Error("OpenAPI document", "error", err)
+			http.Error(w, "the description of the API cannot be written: the log of the server says why",
+				http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/openapi+json")
+		// A client that does not read it has gone.
+		_, _ = w.Write(text)
+	}
 }
 
 // gate returns the middleware that holds requests against the policy.
