@@ -49,7 +49,7 @@ func TestARunOfAllAndThenOfThoseThatFailed(t *testing.T) {
 	if testing.Short() {
 		hosts = 2000
 	}
-	w := start(t, setup{inventory: fixed(throng(hosts))})
+	w := start(t, bigWorld(t, hosts))
 	begun := time.Now()
 	form := url.Values{"on": {"all"}, "arg.cmd": {"true"}, "waves": {"1, 10%, 100%"}, "max_failed": {"9"}}
 	_, plan := w.post("/run/exec", form, nil)

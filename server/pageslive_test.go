@@ -14,7 +14,7 @@ import (
 // TestABigTaskIsLiveWithinASecond measures how long an open page of a task takes to hear of an end.
 func TestABigTaskIsLiveWithinASecond(t *testing.T) {
 	t.Parallel()
-	w := start(t, setup{inventory: fixed(throng(5000))})
+	w := start(t, bigWorld(t, 5000))
 	task := string(w.submit(run("all")).Task)
 	req, err := http.NewRequestWithContext(t.Context(), "GET", w.url+"/live?at=/tasks/"+task, nil)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/fleet"
+	"muster/testkit/redistest"
 )
 
 // throng returns n hosts of 30 customers.
@@ -20,6 +21,14 @@ func throng(n int) []fleet.Host {
 	return list
 }
 
+// bigWorld is a world with a throng of n hosts on a redis-server: the embedded Redis sorts the whole
+// queue again for each job that is taken.
+func bigWorld(t *testing.T, n int) setup {
+	t.Helper()
+	cfg := redistest.StartServer(t).Config()
+	return setup{redis: &cfg, inventory: fixed(throng(n))}
+}
+
 // TestAPageOfTwentyThousandHostsIsSmall bounds pages by the number of hosts that they show, not of
 // those that there are.
 func TestAPageOfTwentyThousandHostsIsSmall(t *testing.T) {
@@ -28,7 +37,7 @@ func TestAPageOfTwentyThousandHostsIsSmall(t *testing.T) {
 	if testing.Short() {
 		hosts = 2000
 	}
-	w := start(t, setup{inventory: fixed(throng(hosts))})
+	w := start(t, bigWorld(t, hosts))
 	task := string(w.submit(run("all")).Task)
 	for _, path := range []string{"/", "/tasks", "/tasks/" + task, "/fleet", "/hosts/h00001", "/queue",
 		"/tasks/" + task + "/order/cancel", "/search?q=h00"} {
