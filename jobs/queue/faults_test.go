@@ -36,13 +36,15 @@ func quick() jobs.Spec {
 // child.
 func thawed(t *testing.T, q *queuetest.Queue, slot string) jobs.Reply {
 	t.Helper()
-	for began := time.Now(); ; {
+	for late, look := time.After(8*time.Second), time.Tick(20*time.Millisecond); ; {
 		r := step(t, q, slot, 1)
 		if r.Status != jobs.StatusFrozen {
 			return r
 		}
-		if time.Since(began) > 8*time.Second {
+		select {
+		case <-late:
 			t.Fatal("the zone stays frozen though every child has spoken")
+		case <-look:
 		}
 	}
 }
