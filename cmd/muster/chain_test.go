@@ -26,7 +26,7 @@ func (h *house) awaitChain(id jobs.TaskID, as func(jobs.ChainInfo) bool) (i jobs
 		select {
 		case <-late:
 			h.t.Fatalf("chain %s is %+v", id, i)
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(commandEvery):
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestANodeSaysThatItCannotReadWhomItTrusts(t *testing.T) {
 	h.awaitNode(func(n jobs.Node) bool { return n.Doubt == "" && n.Note == "" })
 	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: 1})
 	// The server looks at the folder when it writes history next.
-	for late, look := h.late(), time.Tick(50*time.Millisecond); h.query(&health, "health") != cli.ExitOK; {
+	for late, look := h.late(), time.Tick(commandEvery); h.query(&health, "health") != cli.ExitOK; {
 		select {
 		case <-late:
 			t.Fatalf("afterwards health says %+v", health)

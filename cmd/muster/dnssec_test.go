@@ -103,7 +103,7 @@ func (h *house) openTooEarly(r *rollover, ds string) {
 // awaitGate reads a job until it waits at a gate.
 func (h *house) awaitGate(id jobs.ID) jobs.JobInfo {
 	h.t.Helper()
-	for late := time.After(2 * time.Minute); ; {
+	for late, tick := time.After(2*time.Minute), time.Tick(commandEvery); ; {
 		var j jobs.JobInfo
 		if h.query(&j, "job", string(id)); j.Gate != nil {
 			return j
@@ -111,7 +111,7 @@ func (h *house) awaitGate(id jobs.ID) jobs.JobInfo {
 		select {
 		case <-late:
 			h.t.Fatalf("job %s waits at no gate: %+v", id, j)
-		default:
+		case <-tick:
 		}
 	}
 }

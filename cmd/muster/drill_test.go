@@ -128,7 +128,7 @@ func (d *drill) command(s step) string {
 	if d.systemctl(text) {
 		return ""
 	}
-	for late := d.late(); ; {
+	for late, tick := d.late(), time.Tick(commandEvery); ; {
 		said, code := d.shell(text)
 		if code == s.exit {
 			d.t.Logf("$ %s\n%s", text, said)
@@ -137,7 +137,7 @@ func (d *drill) command(s step) string {
 		select {
 		case <-late:
 			d.t.Fatalf("%s: %s: it stays exit %d, want %d:\n%s", d.page, text, code, s.exit, said)
-		default:
+		case <-tick:
 		}
 		if !s.until {
 			d.t.Fatalf("%s: %s: exit %d, want %d:\n%s", d.page, text, code, s.exit, said)

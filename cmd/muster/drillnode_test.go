@@ -8,7 +8,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"muster/api"
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 	"muster/testkit/sqltest"
@@ -96,14 +99,14 @@ func TestDrillOfSQLThatIsLost(t *testing.T) {
 // awaitChecked waits until the audit log has a checkpoint.
 func (h *house) awaitChecked() {
 	h.t.Helper()
-	for late := h.late(); ; {
+	for late, tick := h.late(), time.Tick(commandEvery); ; {
 		if _, err := os.Stat(h.file("node/audit/checkpoint")); err == nil {
 			return
 		}
 		select {
 		case <-late:
 			h.t.Fatal("there is no checkpoint")
-		default:
+		case <-tick:
 			h.muster("health")
 		}
 	}
@@ -134,7 +137,7 @@ func fillable(t *testing.T, inventory string) (h *house, disk string) {
 // until runs a command until it ends as wanted.
 func (h *house) until(as func(code int, words string) bool, args ...string) {
 	h.t.Helper()
-	for late := h.late(); ; {
+	for late, tick := h.late(), time.Tick(commandEvery); ; {
 		code, out, words := h.plainly("", args...)
 		if as(code, out+words) {
 			return
@@ -142,7 +145,7 @@ func (h *house) until(as func(code int, words string) bool, args ...string) {
 		select {
 		case <-late:
 			h.t.Fatalf("muster %q: exit %d: %s%s", args, code, out, words)
-		default:
+		case <-tick:
 		}
 	}
 }
@@ -302,16 +305,11 @@ func TestDrillOfALostNode(t *testing.T) {
 // awaitGone waits until a node is gone.
 func (h *house) awaitGone(name string) {
 	h.t.Helper()
-	for late := h.late(); ; {
-		var list []jobs.Node
-		h.query(&list, "nodes")
-		if slices.ContainsFunc(list, func(n jobs.Node) bool { return n.ID == name && n.State == jobs.NodeGone }) {
-			return
-		}
-		select {
-		case <-late:
-			h.t.Fatalf("%s is not gone: %+v", name, list)
-		default:
-		}
-	}
+	h.lookUntil("the nodes", func(c *cli.Client) (any, bool, error) {
+		var l api.NodeList
+		err := c.Get(h.t.Context(), "/v1/nodes", nil, &l)
+		return l.Nodes, slices.ContainsFunc(l.Nodes, func(n jobs.Node) bool {
+			return n.ID == name && n.State == jobs.NodeGone
+		}), err
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"muster/internal/fakefleet"
 	"muster/jobs"
@@ -60,7 +61,7 @@ func (r *amnesia) freeze() {
 		r.t.Fatalf("freeze: exit %d", code)
 	}
 	var kept struct{ Parts []struct{ Kept string } }
-	for late := r.late(); ; {
+	for late, tick := r.late(), time.Tick(commandEvery); ; {
 		r.query(&kept, "restore", "--dry-run")
 		if len(kept.Parts) > 0 && strings.Contains(kept.Parts[0].Kept, "1 freezes") {
 			return
@@ -68,7 +69,7 @@ func (r *amnesia) freeze() {
 		select {
 		case <-late:
 			r.t.Fatalf("history keeps %+v", kept)
-		default:
+		case <-tick:
 		}
 	}
 }

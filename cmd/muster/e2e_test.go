@@ -229,7 +229,7 @@ func TestASmallTaskDoesNotWaitForABigOne(t *testing.T) {
 // calls, and can end before it does.
 func (h *house) awaitReordering() {
 	h.t.Helper()
-	for late := h.late(); ; {
+	for late, tick := h.late(), time.Tick(commandEvery); ; {
 		var zones []api.Zone
 		h.query(&zones, "queue")
 		if r := zones[0].Reordered; len(zones) == 1 && r.Moved > 0 && r.By != "" {
@@ -238,7 +238,7 @@ func (h *house) awaitReordering() {
 		select {
 		case <-late:
 			h.t.Fatalf("the queue was not reordered: %+v", zones)
-		default:
+		case <-tick:
 		}
 	}
 }

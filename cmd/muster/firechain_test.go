@@ -31,7 +31,7 @@ exec /usr/sbin/nft "$@"
 // awaitActivated waits until a chain has put a ruleset in force on so many hosts.
 func (h *house) awaitActivated(hosts int) jobs.ChainInfo {
 	h.t.Helper()
-	for late, look := h.late(), time.Tick(100*time.Millisecond); ; {
+	for late, look := h.late(), time.Tick(commandEvery); ; {
 		var list []jobs.ChainInfo
 		h.query(&list, "rollout", "chains")
 		for _, i := range list {

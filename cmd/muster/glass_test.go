@@ -18,7 +18,7 @@ func (o *office) grantGlass() {
 		o.t.Fatal(err)
 	}
 	o.write("access.yaml", string(text)+"  - {principal: user:ann, grants: [{verbs: [break-glass]}]}\n")
-	late, tick := o.late(), time.Tick(100*time.Millisecond)
+	late, tick := o.late(), time.Tick(commandEvery)
 	for {
 		words, _ := o.as("ann", "whoami")
 		if strings.Contains(words, "break-glass") {

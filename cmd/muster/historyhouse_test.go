@@ -28,7 +28,7 @@ func TestAHouseKeepsItsHistory(t *testing.T) {
 	var done jobs.TaskInfo
 	h.query(&done, "run", "exec", "--on", "all", "--arg", "cmd=uname", "--wait")
 	var page api.PastJobs
-	for late, tick := h.late(), time.Tick(100*time.Millisecond); len(page.Jobs) < len(faults); {
+	for late, tick := h.late(), time.Tick(commandEvery); len(page.Jobs) < len(faults); {
 		select {
 		case <-late:
 			t.Fatalf("history has %+v", page.Jobs)

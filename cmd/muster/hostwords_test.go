@@ -30,7 +30,7 @@ func TestAHostCannotPutASentenceIntoAnyView(t *testing.T) {
 	if j := h.jobs(end.Task)[0]; j.Error != want || j.ExitCode == nil || *j.ExitCode != 3 {
 		t.Errorf("in JSON: %+v, want %s", j, want)
 	}
-	for late, tick := h.late(), time.Tick(100*time.Millisecond); ; {
+	for late, tick := h.late(), time.Tick(commandEvery); ; {
 		var page struct {
 			Jobs []json.RawMessage `json:"jobs"`
 		}

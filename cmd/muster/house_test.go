@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/api"
 	"muster/cli"
 	"muster/cli/founding"
 	"muster/internal/fakefleet"
@@ -272,18 +274,44 @@ func (h *house) node() jobs.Node {
 
 // awaitNode reads the node until it is as wanted; the record of a node follows its changes within a
 // second.
-func (h *house) awaitNode(as func(jobs.Node) bool) jobs.Node {
+func (h *house) awaitNode(as func(jobs.Node) bool) (n jobs.Node) {
 	h.t.Helper()
-	for late := h.late(); ; {
-		var list []jobs.Node
-		h.query(&list, "nodes")
-		if len(list) == 1 && as(list[0]) {
-			return list[0]
+	h.lookUntil("the node", func(c *cli.Client) (any, bool, error) {
+		var l api.NodeList
+		err := c.Get(h.t.Context(), "/v1/nodes", nil, &l)
+		if len(l.Nodes) != 1 {
+			return l.Nodes, false, err
+		}
+		n = l.Nodes[0]
+		return n, as(n), err
+	})
+	return n
+}
+
+// Pauses of a test that looks again and again for something that changes.
+const (
+	lookEvery    = 50 * time.Millisecond
+	commandEvery = 200 * time.Millisecond // with a command, whose start takes 20 ms of a processor
+)
+
+// lookUntil asks the server until what it says is as wanted. It asks without a command: tests that
+// wait beside each other would keep all processors busy with starts of processes.
+func (h *house) lookUntil(what string, ask func(*cli.Client) (said any, as bool, err error)) {
+	h.t.Helper()
+	c, err := cli.NewClient(h.url, "")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer c.Close()
+	for late, tick := h.late(), time.Tick(lookEvery); ; {
+		said, as, err := ask(c)
+		if err == nil && as {
+			return
 		}
 		select {
 		case <-late:
-			h.t.Fatalf("the nodes stay %+v", list)
-		default:
+			h.t.Fatalf("%s stays %+v (%v)", what, said, err)
+		case <-tick:
 		}
 	}
 }
@@ -300,36 +328,25 @@ func (h *house) task(id jobs.TaskID) jobs.TaskInfo {
 }
 
 // awaitTask reads a task until it is as wanted.
-func (h *house) awaitTask(id jobs.TaskID, as func(jobs.TaskInfo) bool) jobs.TaskInfo {
+func (h *house) awaitTask(id jobs.TaskID, as func(jobs.TaskInfo) bool) (i jobs.TaskInfo) {
 	h.t.Helper()
-	for late := h.late(); ; {
-		i := h.task(id)
-		if as(i) {
-			return i
-		}
-		select {
-		case <-late:
-			h.t.Fatalf("task %s stays %+v", id, i)
-		default:
-		}
-	}
+	h.lookUntil("task "+string(id), func(c *cli.Client) (any, bool, error) {
+		var err error
+		i, err = c.Task(h.t.Context(), id, 0, 0)
+		return i, err == nil && as(i), err
+	})
+	return i
 }
 
 // awaitJob reads a job until it is in a state.
-func (h *house) awaitJob(id jobs.ID, state jobs.State) jobs.JobInfo {
+func (h *house) awaitJob(id jobs.ID, state jobs.State) (j jobs.JobInfo) {
 	h.t.Helper()
-	for late := h.late(); ; {
-		var j jobs.JobInfo
-		h.query(&j, "job", string(id))
-		if j.State == state {
-			return j
-		}
-		select {
-		case <-late:
-			h.t.Fatalf("job %s is not %s but %+v", id, state, j)
-		default:
-		}
-	}
+	h.lookUntil("job "+string(id), func(c *cli.Client) (any, bool, error) {
+		j = jobs.JobInfo{}
+		err := c.Get(h.t.Context(), "/v1/jobs/"+url.PathEscape(string(id)), nil, &j)
+		return j, j.State == state, err
+	})
+	return j
 }
 
 // events counts the events of the zone, by name.

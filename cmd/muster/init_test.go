@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"muster/api"
 	"muster/cli/founding"
@@ -45,7 +46,7 @@ func TestAServerWithTheKeyOfInitSignsItsLog(t *testing.T) {
 	if _, code := h.muster("halt", "--reason", "a first order"); code != 0 {
 		t.Fatalf("halt: exit %d", code)
 	}
-	for late := h.late(); ; {
+	for late, tick := h.late(), time.Tick(commandEvery); ; {
 		var s api.AuditState
 		h.query(&s, "audit", "status")
 		if s.Signed > 0 {
@@ -57,7 +58,7 @@ func TestAServerWithTheKeyOfInitSignsItsLog(t *testing.T) {
 		select {
 		case <-late:
 			t.Fatalf("no checkpoint is signed: %+v", s)
-		default:
+		case <-tick:
 		}
 	}
 	out, code := h.muster("audit", "verify", "--key", h.file("keys"))

@@ -189,7 +189,7 @@ func TestAnUnknownJobIsSettledByTheRecordOfItsHost(t *testing.T) {
 // awaitHistory waits until history, with its attempts, has an end.
 func (r *recording) awaitHistory(id jobs.ID, want jobs.Outcome) {
 	r.t.Helper()
-	for late, tick := r.late(), time.Tick(50*time.Millisecond); ; {
+	for late, tick := r.late(), time.Tick(commandEvery); ; {
 		var page api.PastJobs
 		r.query(&page, "history", "--task", string(id.Task()))
 		var j tasks.JobDetails

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"muster/fleet"
 	"muster/internal/fakefleet"
@@ -73,7 +74,7 @@ func TestAPartnerIsReachedAsItWasSigned(t *testing.T) {
 // awaitSaying waits until a job says why it does not begin.
 func (h *house) awaitSaying(id jobs.ID, words string) {
 	h.t.Helper()
-	for late := h.late(); ; {
+	for late, tick := h.late(), time.Tick(commandEvery); ; {
 		_, out, _ := h.plainly("", "job", string(id))
 		if strings.Contains(strings.Join(strings.Fields(out), " "), words) {
 			return
@@ -81,7 +82,7 @@ func (h *house) awaitSaying(id jobs.ID, words string) {
 		select {
 		case <-late:
 			h.t.Fatalf("job %s says:\n%s", id, out)
-		default:
+		case <-tick:
 		}
 	}
 }

@@ -192,57 +192,46 @@ func TestAGroupWhoseWorkerWasKilledStaysAloneUntilItIsCleared(t *testing.T) {
 }
 
 // awaitRunning waits until a job of a task is running.
-func (h *house) awaitRunning(id jobs.TaskID) jobs.ID {
+func (h *house) awaitRunning(id jobs.TaskID) (running jobs.ID) {
 	h.t.Helper()
-	for late := h.late(); ; {
-		for _, j := range h.jobs(id) {
-			if j.State == jobs.Running {
-				return j.ID
-			}
+	h.lookUntil("the jobs of "+string(id), func(c *cli.Client) (any, bool, error) {
+		list, err := c.Jobs(h.t.Context(), id, jobs.Running, "")
+		if len(list) == 0 {
+			return list, false, err
 		}
-		select {
-		case <-late:
-			h.t.Fatalf("no job of %s runs", id)
-		default:
-		}
-	}
+		running = list[0].ID
+		return list, true, err
+	})
+	return running
 }
 
 // childWith returns the process that works on a job.
-func (h *house) childWith(id jobs.ID) int {
+func (h *house) childWith(id jobs.ID) (pid int) {
 	h.t.Helper()
-	for late := h.late(); ; {
-		var list []jobs.Node
-		h.query(&list, "nodes")
-		for _, n := range list {
-			for _, c := range n.Children {
-				if c.Job == id {
-					return c.PID
+	h.lookUntil("the nodes", func(c *cli.Client) (any, bool, error) {
+		var l api.NodeList
+		err := c.Get(h.t.Context(), "/v1/nodes", nil, &l)
+		for _, n := range l.Nodes {
+			for _, child := range n.Children {
+				if child.Job == id {
+					pid = child.PID
 				}
 			}
 		}
-		select {
-		case <-late:
-			h.t.Fatalf("no child works on %s: %+v", id, list)
-		default:
-		}
-	}
+		return l.Nodes, pid != 0, err
+	})
+	return pid
 }
 
 func (h *house) awaitGroup(name string, as func(jobs.Group) bool) {
 	h.t.Helper()
-	for late := h.late(); ; {
-		var list []jobs.Group
-		h.query(&list, "group", "ls")
-		if slices.ContainsFunc(list, func(g jobs.Group) bool { return g.Name == name && as(g) }) {
-			return
-		}
-		select {
-		case <-late:
-			h.t.Fatalf("the groups stay %+v", list)
-		default:
-		}
-	}
+	h.lookUntil("the groups", func(c *cli.Client) (any, bool, error) {
+		var l api.GroupList
+		err := c.Get(h.t.Context(), "/v1/groups", nil, &l)
+		return l.Groups, slices.ContainsFunc(l.Groups, func(g jobs.Group) bool {
+			return g.Name == name && as(g)
+		}), err
+	})
 }
 
 // commands counts the commands on a host that contain a word.

@@ -572,7 +572,7 @@ func (h *house) saysNotProven(task jobs.TaskID) {
 // awaitProven waits until history has so many proven ends of a task.
 func (h *house) awaitProven(task jobs.TaskID, n int) {
 	h.t.Helper()
-	late, tick := h.late(), time.Tick(100*time.Millisecond)
+	late, tick := h.late(), time.Tick(commandEvery)
 	for proven := 0; proven < n; {
 		select {
 		case <-late:

@@ -206,7 +206,7 @@ func TestAJobWaitsForVaultAndTakesNothingThatIsNotAllowed(t *testing.T) {
 	if code := h.query(&task, h.args()...); code != 0 {
 		t.Fatalf("run: exit %d", code)
 	}
-	for late, tick := h.late(), time.Tick(50*time.Millisecond); ; {
+	for late, tick := h.late(), time.Tick(commandEvery); ; {
 		j = h.jobs(task.Task)[0]
 		shown, _ := h.muster("job", string(j.ID))
 		if strings.Contains(shown, "a secret cannot be had yet") && strings.Contains(shown, "Vault is sealed") {

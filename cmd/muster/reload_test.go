@@ -39,7 +39,7 @@ func (h *house) know(hosts int, hello bool, health string) {
 func (h *house) awaitHealth(words string) {
 	h.t.Helper()
 	var state api.Health
-	for late, look := h.late(), time.Tick(50*time.Millisecond); ; {
+	for late, look := h.late(), time.Tick(commandEvery); ; {
 		h.query(&state, "health")
 		if strings.Contains(state.Status, words) {
 			return

@@ -116,7 +116,7 @@ func TestAFreezeByHandOutlivesAFlushAll(t *testing.T) {
 // awaitAgreed reads the stored agreements until they are as wanted.
 func (h *house) awaitAgreed(r *api.AgreedReport, as func() bool) {
 	h.t.Helper()
-	for late, tick := h.late(), time.Tick(100*time.Millisecond); ; {
+	for late, tick := h.late(), time.Tick(commandEvery); ; {
 		if h.query(r, "restore", "--dry-run"); len(r.Parts) > 0 && as() {
 			return
 		}
@@ -149,7 +149,7 @@ func (h *house) inHand(n int, but ...string) (hosts []string) {
 // awaitPast waits until history knows the end of so many jobs of a task.
 func (h *house) awaitPast(id jobs.TaskID, n int) []jobs.JobInfo {
 	h.t.Helper()
-	for late, tick := h.late(), time.Tick(100*time.Millisecond); ; {
+	for late, tick := h.late(), time.Tick(commandEvery); ; {
 		var page api.PastJobs
 		if h.query(&page, "history", "--task", string(id), "--limit", "500"); len(page.Jobs) >= n {
 			out := make([]jobs.JobInfo, len(page.Jobs))

@@ -96,7 +96,7 @@ func TestATickFiresInWaves(t *testing.T) {
 // awaitTicks waits until the ticks of a schedule are as wanted.
 func (h *house) awaitTicks(name string, as func(jobs.Ticking) bool) (info api.ScheduleInfo) {
 	h.t.Helper()
-	for late, look := h.late(), time.Tick(50*time.Millisecond); ; {
+	for late, look := h.late(), time.Tick(commandEvery); ; {
 		if h.query(&info, "schedules", "show", name); as(info.Ticks) {
 			return info
 		}

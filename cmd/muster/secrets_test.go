@@ -172,7 +172,7 @@ func TestASecretIsFoundNowhereButInItsStep(t *testing.T) {
 // wantShownNowhere checks every view of an operator, once history has the task.
 func wantShownNowhere(t *testing.T, h *house, id jobs.TaskID) {
 	t.Helper()
-	for late, tick := h.late(), time.Tick(100*time.Millisecond); ; {
+	for late, tick := h.late(), time.Tick(commandEvery); ; {
 		if out, _ := h.muster("history", "--task", string(id), "-o", "json"); strings.Contains(out, string(id)+":fw1") {
 			break
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"muster/cli"
 	"muster/cli/upgrades"
@@ -29,14 +30,14 @@ func TestUpgradeStatusNamesWhatHoldsUntilTheOldVersionIsGone(t *testing.T) {
 	}
 	await := func(as func(upgrades.Status) bool, args ...string) (st upgrades.Status) {
 		t.Helper()
-		for late := h.late(); ; {
+		for late, tick := h.late(), time.Tick(commandEvery); ; {
 			if st = status(args...); as(st) {
 				return st
 			}
 			select {
 			case <-late:
 				t.Fatalf("the status stays %+v", st)
-			default:
+			case <-tick:
 			}
 		}
 	}
