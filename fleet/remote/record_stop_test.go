@@ -82,7 +82,7 @@ func (h *recordingHost) begin(r remote.Record, shell, nap string) {
 func awaitNaps(t testing.TB, nap string, n int) {
 	t.Helper()
 	late := time.After(20 * time.Second)
-	for tick := time.Tick(10 * time.Millisecond); len(naps(t, nap)) < n; {
+	for tick := time.Tick(50 * time.Millisecond); len(naps(t, nap)) < n; {
 		select {
 		case <-tick:
 		case <-late:

@@ -116,7 +116,7 @@ func stopAt(t *testing.T, conn *remote.Conn, c remote.Command, nap string, n int
 		ended <- end{result: result, err: err}
 	}()
 	late := time.After(20 * time.Second)
-	for tick := time.Tick(10 * time.Millisecond); len(naps(t, nap)) < n; {
+	for tick := time.Tick(50 * time.Millisecond); len(naps(t, nap)) < n; {
 		select {
 		case <-tick:
 		case e := <-ended:
