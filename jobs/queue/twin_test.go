@@ -190,8 +190,8 @@ func differ(want, got any, options []cmp.Option) string {
 	return cmp.Diff(want, got, options...)
 }
 
-// alike reports whether two values are the same up to the last field, apart from nil in place of
-// what is empty. What is alike, no option of cmp calls different.
+// alike reports whether two values are the same up to the last field; a nil map or slice is the same
+// as an empty one. Where alike is true, cmp finds no difference with any of these options.
 func alike(a, b reflect.Value) bool {
 	if !a.IsValid() || !b.IsValid() || a.Type() != b.Type() {
 		return a.IsValid() == b.IsValid() && !a.IsValid()
