@@ -211,8 +211,8 @@ function m.setAside(host, entry)
   m.left = m.left or call('HLEN', m.kQuarantined)
   if entry then
     m.left = m.left + 1 -- callers have seen that it is not there
+    m.w('HSET', m.kZone, 'quarantine', '1') -- first: a break between them must not hide the host
     m.w('HSET', m.kQuarantined, host, m.at .. ' ' .. entry)
-    m.w('HSET', m.kZone, 'quarantine', '1')
     return
   end
   m.w('HDEL', m.kQuarantined, host)
