@@ -21,6 +21,16 @@ type OfTask struct {
 	Runbook  string      `json:"runbook"`
 	Operator string      `json:"operator"`
 	Asked
+	Traces *Traces `json:"traces,omitempty"` // nil: the server sends none
+}
+
+// Traces names the traces of OpenTelemetry about a job, as a collector shows them.
+type Traces struct {
+	Job  string `json:"job"`
+	Task string `json:"task"` // with the submit: that of the caller, or one of its own
+	// Sent reports whether the one of the job is sent once it has ended; nil: that depends on its
+	// outcome. The collector may not have taken it.
+	Sent *bool `json:"sent"`
 }
 
 // Alike is the part of a task's jobs that ended in the same way: same outcome, same exit code and

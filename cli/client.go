@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -24,6 +25,7 @@ import (
 	"muster/internal/local"
 	"muster/internal/nearby"
 	"muster/jobs"
+	"muster/jobs/trace"
 )
 
 // The bounds of a request.
@@ -307,6 +309,9 @@ func (c *Client) Exchange(ctx context.Context, q Call) (*http.Response, error) {
 // sign adds the headers that identify the client.
 func (c *Client) sign(h http.Header, q Call) {
 	h.Set("User-Agent", "muster/"+Version)
+	if caller, err := trace.Parse(os.Getenv("TRACEPARENT")); err == nil {
+		h.Set("Traceparent", caller.String())
+	}
 	if q.Body != nil {
 		h.Set("Content-Type", "application/json")
 	}

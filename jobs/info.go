@@ -1,8 +1,6 @@
 package jobs
 
-import (
-	"time"
-)
+import "time"
 
 // Time is an instant for people and programs: RFC 3339 in UTC with
 // milliseconds in JSON, null if it is not set.

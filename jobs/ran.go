@@ -14,6 +14,7 @@ type Ran struct {
 	SHA256    string     `json:"sha256"`            // of the runbook's text, in hex
 	Work      string     `json:"work"`              // equal for equal work, see WorkOf
 	Arguments []Argument `json:"arguments"`         // sorted by name
+	Trace     string     `json:"trace,omitempty"`   // traceparent of the caller; empty: none
 }
 
 // Argument is one argument of a task. A long value is cut: Value is then its beginning, and Bytes

@@ -51,6 +51,7 @@ type Task struct {
 	// Own holds the times of hosts with a time of their own; of repeated submits the first count.
 	Own    map[string]Micros   `json:"-"`
 	Beside map[string][]string `json:"-"` // lies beside it in each zone: names and texts in turns
+	Trace  string              `json:"-"` // traceparent of the caller, which only the hub has
 	// Again: a retry also takes hosts whose jobs another retry does again.
 	Again bool `json:"-"`
 

@@ -14,6 +14,7 @@ import (
 	"muster/server/door"
 	"muster/server/idp"
 	"muster/server/sessions"
+	"muster/server/traces"
 )
 
 // Config says where a server listens.
@@ -52,6 +53,9 @@ type Config struct {
 
 	// Quarantine says after which jobs a host takes no job but checks; zero: after none.
 	Quarantine quarantine.Policy
+
+	// Traces says where traces of tasks and jobs go; without an endpoint there are none.
+	Traces traces.Config
 
 	// Overload has the limits of an overloaded queue, which plans need; zero: the default.
 	Overload jobs.Overload
@@ -129,6 +133,9 @@ func (c Config) Validate() error {
 	}
 	if c.Blobs != (Blobs{}) {
 		errs = append(errs, c.Blobs.validate())
+	}
+	if c.Traces.Endpoint != "" {
+		errs = append(errs, c.Traces.Validate())
 	}
 	return errors.Join(errs...)
 }

@@ -92,6 +92,7 @@ func (s *Server) duties(ctx context.Context, times *duties.Times) {
 	all.Go(func() {
 		duties.Repeat(ctx, s.log, "the timetable in force", duties.TimesEvery, times.RunOnce)
 	})
+	all.Go(func() { s.site.upkeep.tracer.Run(ctx) })
 	if s.audit.Scribe != nil {
 		all.Go(func() { duties.Repeat(ctx, s.log, "audit log", auditEvery, s.audit.Scribe.Tend) })
 	}
@@ -174,9 +175,10 @@ func historianNeeds(s *Server) historian.Needs {
 		Writer: h, Past: h, Estimates: historian.Estimates{Hub: q.Hub.Estimates, Past: h},
 		Guard: &historian.Guard{Agreed: q.Hub.Agreed, Copies: h, Debts: q.Care.Debts,
 			Recall: q.Care.Recall, Past: h, Log: s.log, Now: s.clock},
-		Proofs:   historian.Proofs{Trust: s.site.trust, Alerts: q.Conn, Doubts: s.meters.NotProven},
-		Counting: historian.Counting{Meters: s.meters.Work, Deferred: outbox.Deferred(h)},
-		Stock:    inForce(s), Keep: s.cfg.HistoryKeep, Trouble: &s.trouble, Log: s.log, Now: s.clock}
+		Proofs: historian.Proofs{Trust: s.site.trust, Alerts: q.Conn, Doubts: s.meters.NotProven},
+		Counting: historian.Counting{Meters: s.meters.Work, Deferred: outbox.Deferred(h),
+			Stored: s.site.upkeep.tracer.Hear},
+		Stock: inForce(s), Keep: s.cfg.HistoryKeep, Trouble: &s.trouble, Log: s.log, Now: s.clock}
 }
 
 // who returns the name of this server, for people who ask which one has a duty.

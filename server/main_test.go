@@ -71,7 +71,7 @@ type setup struct {
 	listen    string        // empty: a unix socket
 	group     string        // of the socket
 	url       string        // for browsers
-	conf      server.Config // its identity provider, and its policy of quarantine
+	conf      server.Config // its identity provider, its policy of quarantine, its collector of traces
 	strict    bool          // no name is taken from the caller's mouth
 	inventory func() (*fleet.Inventory, error)
 	source    stock.Source                      // instead of inventory
@@ -195,7 +195,8 @@ func start(t testing.TB, with setup) *world {
 		deps.History = with.history
 	}
 	w.server, err = server.New(server.Config{Listen: with.listen, Version: "1.2.3", Claims: !with.strict,
-		Quarantine: with.conf.Quarantine, SocketGroup: with.group, URL: with.url, OIDC: with.conf.OIDC,
+		Quarantine: with.conf.Quarantine, Traces: with.conf.Traces,
+		SocketGroup: with.group, URL: with.url, OIDC: with.conf.OIDC,
 		TLSCert: with.tls[0], TLSKey: with.tls[1], TLSClientCA: with.tls[2]}, deps)
 	if err != nil {
 		t.Fatal(err)

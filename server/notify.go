@@ -57,11 +57,11 @@ func (s *Server) notices() notices.Routes {
 		Log:  s.log, Now: s.clock}
 }
 
-// untold says what is wrong with notifications and triggers; empty: nothing.
+// untold says what is wrong with notifications, triggers and traces; empty: nothing.
 func (s *Server) untold(ctx context.Context) string {
 	text := herald.Words(ctx, s.site.telling.outbox, s.site.telling.keeper, s.clock())
 	all := []string{text, s.site.firer.Keeper.Words(), s.site.upkeep.follower.Words(),
-		s.site.upkeep.runbooks.Words()}
+		s.site.upkeep.runbooks.Words(), s.site.upkeep.tracer.Words()}
 	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), "; ")
 }
 

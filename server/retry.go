@@ -17,7 +17,9 @@ type (
 		web.Asked
 		Task string `path:"task"`
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
-		Body *api.RetryRequest
+		// Trace is that of a submit.
+		Trace string `header:"Traceparent" doc:"W3C trace context of the caller"`
+		Body  *api.RetryRequest
 	}
 	retryOutput struct {
 		Status int
@@ -39,7 +41,7 @@ func (s submitRoutes) retry(ctx context.Context, in *retryInput) (*retryOutput, 
 		return nil, err
 	}
 	a, err := s.intake.retries.Retry(ctx, intake.RetryAsk{Of: of, Body: b, Operator: g.Name,
-		Proven: g.Proven})
+		Proven: g.Proven, Trace: in.Trace})
 	if err != nil {
 		return nil, s.find.Gone(ctx, of, err)
 	}

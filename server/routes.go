@@ -138,7 +138,7 @@ func (s *Server) register(api huma.API) {
 			Seen: s.site.tasks.Seen},
 		tasks.FollowRoutes{Reads: reads, Streams: s.streams, Find: find, Groups: groups, Why: why},
 		tasks.JobRoutes{Reads: reads, Find: find, Until: until, Why: why, Stock: s.stock,
-			Asks: s.queue.Orders.Asks, Log: s.log, Seen: s.site.tasks.Seen},
+			Asks: s.queue.Orders.Asks, Log: s.log, Seen: s.site.tasks.Seen, Traces: tracesOf(s.cfg.Traces)},
 		linked,
 		orders.SwitchRoutes{Switches: o.Switches, Halts: o.Halts, Exclusion: o.Exclusion,
 			Zones: s.queue.Conn, Stock: s.stock, Log: s.log, Whole: whole, Gone: find.Gone,

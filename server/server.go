@@ -204,6 +204,9 @@ func New(cfg Config, d Deps) (*Server, error) {
 	if s.site.rights, err = s.newRights(d.Policy); err != nil {
 		return nil, err
 	}
+	if s.site.upkeep.tracer, err = newTracer(s); err != nil {
+		return nil, err
+	}
 	s.site.upkeep.repositories = newFollower(s, d)
 	s.site.firer = newFirer(s, d)
 	s.site.arriving.needs.Fire = s.site.upkeep.repositories.Before(s.site.arriving.needs.Fire)

@@ -36,6 +36,8 @@ type submitInput struct {
 	// Glass is a reason.
 	Glass string `query:"break_glass" maxLength:"500" doc:"why one person runs alone what more must sign; with hold"`
 	Lane  string `query:"lane" doc:"key of the lane in which the task waits for its turn, such as rules/acme"`
+	// Trace is ignored if it is wrong, as https://www.w3.org/TR/trace-context wants it.
+	Trace string `header:"Traceparent" doc:"W3C trace context of the caller, to which the trace of the task belongs"`
 	Mode  string `query:"lane_mode" doc:"how it waits there: serial (if empty), latest, gate, pipeline or parallel=N"`
 	Body  api.Submit
 
@@ -107,7 +109,7 @@ func (s submitRoutes) accept(ctx context.Context, in *submitInput) (*submitOutpu
 	a, err := s.intake.submits.Submit(ctx, intake.Ask{Body: in.Body, Operator: name, Proven: proven,
 		Wrong: web.Mistakes("body.as", err), Schedule: in.schedule,
 		Waits: draft.Waits{Hold: in.Hold, Lane: draft.Lane{Key: in.Lane, Mode: in.Mode}},
-		Glass: strings.TrimSpace(in.Glass)})
+		Glass: strings.TrimSpace(in.Glass), Trace: in.Trace})
 	out := &submitOutput{http.StatusCreated, a.Order, a.Submitted}
 	result := resultAccepted
 	if a.Known {

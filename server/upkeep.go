@@ -9,15 +9,17 @@ import (
 	"muster/server/gitops"
 	"muster/server/reach"
 	"muster/server/schedules"
+	"muster/server/traces"
 )
 
 // upkeep has what a server follows beside the inventory: entries that are kept as texts,
-// branches of repositories, and the depths of queues.
+// branches of repositories, the depths of queues, and the traces of what has ended.
 type upkeep struct {
 	follower     *entries.Follower
 	runbooks     *entries.Runbooks
 	repositories *gitops.Follower
 	depths       *depth.Book
+	tracer       *traces.Tracer // nil: no traces are sent
 }
 
 // newApplies returns the routes of schedules, and those of applies, by which repositories come

@@ -26,6 +26,7 @@ func New() *cobra.Command {
   files with keys and passwords: mode and owner
   certificates that have ended, or end within 30 days
   the disks of node.dir, of the audit log and of a history in SQLite
+  the collector of traces: whether it takes a request
 
 Then it asks the server for what only that sees: its health, whether its tables in SQL
 can be used, the nodes with their clocks and versions. doctor changes nothing. Run it as
@@ -81,6 +82,7 @@ func examine(ctx context.Context, s *cli.Session, conf *reach.FileFlags) (list [
 		list = append(list, lookAtFiles(guardedFiles(set), owners())...)
 		list = append(list, lookAtCertificates(set, time.Now())...)
 		list = append(list, lookAtDisks(set)...)
+		list = append(list, lookAtTraces(ctx, set)...)
 	}
 	return append(list, lookAtServer(ctx, s)...)
 }

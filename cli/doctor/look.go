@@ -73,6 +73,8 @@ func guardedFiles(s settings.Settings) (list []guardedFile) {
 		{"ssh.passphrase_file", s.SSH.PassphraseFile, badOfSecret},
 		{"history.password_file", s.Past.History.PasswordFile, badOfSecret},
 		{"audit.webhook_key", s.Past.Audit.WebhookKey, badOfSecret},
+		{"traces.headers_file", s.Past.Traces.HeadersFile, badOfKey},
+		{"traces.tls.key", s.Past.Traces.TLS.Key, badOfSecret},
 	} {
 		if f.path != "" {
 			list = append(list, f)
@@ -129,7 +131,8 @@ func lookAtCertificates(s settings.Settings, now time.Time) (out []Finding) {
 	for _, f := range [][2]string{{"redis.tls.ca", s.Redis.TLS.CA},
 		{"redis.tls.cert", s.Redis.TLS.Cert}, {"server.tls.cert", s.Server.TLS.Cert},
 		{"server.tls.client_ca", s.Server.TLS.ClientCA},
-		{"audit.webhook_ca", s.Past.Audit.WebhookCA}} {
+		{"audit.webhook_ca", s.Past.Audit.WebhookCA}, {"traces.tls.ca", s.Past.Traces.TLS.CA},
+		{"traces.tls.cert", s.Past.Traces.TLS.Cert}} {
 		if f[1] != "" {
 			out = append(out, lookAtCertificate(f[0], f[1], now)...)
 		}

@@ -3,6 +3,7 @@ package submit
 import (
 	"context"
 	"net/http"
+	"os"
 	"time"
 
 	"muster/api"
@@ -10,6 +11,7 @@ import (
 	"muster/cli/approvals"
 	"muster/cli/watch"
 	"muster/jobs"
+	"muster/jobs/trace"
 )
 
 // Run submits a task and, unless told otherwise, follows it.
@@ -43,6 +45,11 @@ func Run(ctx context.Context, s *cli.Session, f RunFlags, runbook string) error 
 	b.As, b.Secrets = s.As, secrets
 	if b.ID == "" && !b.DryRun {
 		b.ID = string(jobs.NewTaskID(s.Now(), cli.Chance()))
+	}
+	if text := os.Getenv("TRACEPARENT"); text != "" {
+		if _, wrong := trace.Parse(text); wrong != nil {
+			s.Say("TRACEPARENT is not used: %s", cli.SaidCell(wrong.Error()))
+		}
 	}
 	t, err := f.handIn(ctx, s, b)
 	if err != nil {

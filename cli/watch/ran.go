@@ -68,8 +68,25 @@ func OfPairs(t *api.OfTask) [][2]string {
 	if t == nil {
 		return nil
 	}
-	return append([][2]string{{"operator", WhoWords(t.Operator, t.Proven, t.Ran)},
+	pairs := append([][2]string{{"operator", WhoWords(t.Operator, t.Proven, t.Ran)},
 		{"on", cli.Cell(t.On)}, {"reason", cli.Cell(t.Reason)}}, RanPairs(t.Runbook, t.Ran)...)
+	if t.Traces != nil {
+		pairs = append(pairs, [2]string{"trace", traceWords(*t.Traces)},
+			[2]string{"trace of task", cli.Cell(t.Traces.Task)})
+	}
+	return pairs
+}
+
+// traceWords names the trace of a job, and says whether a collector has ever had it.
+func traceWords(t api.Traces) string {
+	words := cli.Cell(t.Job)
+	switch {
+	case t.Sent == nil:
+		words += " (sent after its end, if it ends badly)"
+	case !*t.Sent:
+		words += " (not sent: it did not end badly, and its task is not in the sample)"
+	}
+	return words
 }
 
 // CourseText shows attempts and steps; empty if none are stored.

@@ -15,6 +15,7 @@ import (
 
 	"muster/cli"
 	"muster/internal/fit"
+	"muster/internal/loglines"
 	"muster/internal/proc"
 	"muster/internal/settings"
 	"muster/jobs/queue"
@@ -208,13 +209,20 @@ func (r *role) close() {
 
 // newLogger logs to standard error.
 func newLogger(l settings.Log, name string) hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{
+	log := hclog.New(&hclog.LoggerOptions{
 		Name:       name,
 		Level:      hclog.LevelFromString(l.Level),
 		Output:     os.Stderr,
 		JSONFormat: l.Format == "json",
 		TimeFormat: "2006-01-02T15:04:05.000Z07:00",
 	})
+	if l.Format == "json" && l.Node != "" {
+		log = log.With("node", l.Node)
+	}
+	if l.Traces {
+		log = loglines.WithTraces(log)
+	}
+	return log
 }
 
 // ears receive the signals of a role.

@@ -139,8 +139,8 @@ func (s Settings) ServerConfig(version string) server.Config {
 		URL: s.Server.URL, OIDC: s.Server.OIDC.config(),
 		NoPages: !s.Server.Pages, Claims: s.Redis.Embedded, Version: version, Name: s.Node.Name,
 		FactsStale: s.Facts.Stale, HistoryKeep: s.Past.History.Keep, Overload: s.Worker().Overload,
-		Quarantine: quarantine.Policy(s.Server.Quarantine),
-		Blobs:      server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
+		Quarantine: quarantine.Policy(s.Server.Quarantine), Traces: s.Past.Traces.Config(),
+		Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
 }
 
 // HistoryConfig is the configuration of history.
@@ -188,7 +188,7 @@ func (s Settings) Sources() sources.Config {
 func (s Settings) CheckServer() error {
 	_, key := ServerKeys(s.Server.Key)()
 	_, policy := Policy(s.Access(), "")()
-	return errors.Join(key, policy, s.Server.OIDC.check())
+	return errors.Join(key, policy, s.Server.OIDC.check(), s.Past.Traces.check())
 }
 
 // CheckNode reports every mistake in the files that nodes alone read.
@@ -218,7 +218,7 @@ func (s Settings) Validate() error {
 		errs = append(errs, fmt.Errorf("log.format = %q: want text or json", s.Log.Format))
 	}
 	errs = append(errs, s.ServerConfig("").Validate(), s.Sources().Validate(),
-		s.HistoryConfig().Validate(), s.Past.Audit.validate())
+		s.HistoryConfig().Validate(), s.Past.Audit.validate(), s.Past.checkTraces())
 	errs = append(errs, s.Keys.Secrets.validate(), s.Server.Quarantine.validate())
 	if s.Blobs.Cache < 0 {
 		errs = append(errs, fmt.Errorf("blobs.cache = %d: want 0 bytes or more", s.Blobs.Cache))

@@ -207,6 +207,7 @@ type Facts struct {
 type Past struct {
 	History History `mapstructure:"history"`
 	Audit   Audit   `mapstructure:"audit"`
+	Traces  Traces  `mapstructure:"traces"`
 }
 
 // Audit says how the audit log is kept.
@@ -229,6 +230,11 @@ type History struct {
 type Log struct {
 	Level  string `mapstructure:"level"`  // trace, debug, info, warn, error
 	Format string `mapstructure:"format"` // text or json
+
+	// Traces: lines about a job have the id of its trace. Node, the name of this node, is in each
+	// line of a log in JSON.
+	Traces bool   `mapstructure:"-"`
+	Node   string `mapstructure:"-"`
 }
 
 // Source names the origin of settings.
@@ -312,6 +318,7 @@ func defaults(m local.Machine) map[string]any {
 	maps.Copy(all, pastDefaults())
 	maps.Copy(all, governorDefaults())
 	maps.Copy(all, keyDefaults())
+	maps.Copy(all, traceDefaults())
 	return all
 }
 
@@ -443,6 +450,8 @@ func read(s Source, m local.Machine) (Settings, error) {
 	if out.Past.Audit.Dir == "" {
 		out.Past.Audit.Dir = m.AuditDir(out.Node.Dir)
 	}
+	out.Log.Traces = out.Log.Format == "json" || out.Past.Traces.Endpoint != ""
+	out.Log.Node = out.Node.Name
 	return out, out.Validate()
 }
 

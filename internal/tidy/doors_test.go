@@ -22,7 +22,7 @@ type call struct {
 
 var (
 	everywhere = []string{"."}
-	loggers    = []string{"worker", "master", "server", "cmd", "internal/demo"}
+	loggers    = []string{"worker", "master", "server", "cmd", "internal/demo", "internal/loglines"}
 	programs   = []string{"cmd", "cli", "internal/demo"}
 )
 
@@ -58,6 +58,9 @@ var doors = []door{
 	{"golang.org/x/oauth2", []string{"server/idp"}, false, "one room asks an identity provider"},
 	{"github.com/a-h/templ", []string{"server"}, true, "the pages are made in one place"},
 	{"github.com/prometheus", []string{"server/metrics", "cmd"}, true, "other rooms return numbers"},
+	{"google.golang.org/protobuf", []string{"server/traces", "testkit/otlptest"}, false,
+		"the form of traces needs it, and nothing else of ours"},
+	{"go.opentelemetry.io", []string{"server/traces", "testkit/otlptest"}, false, "one room knows the form of traces"},
 	{"github.com/spf13/cobra", programs, false, "only a program has subcommands"},
 	{"github.com/jedib0t/go-pretty", programs, false, "only a program has a screen"},
 	{"golang.org/x/term", programs, false, "only a program has a screen"},

@@ -14,6 +14,8 @@ type Counting struct {
 	Meters Meters // nil: nowhere
 	// Deferred names the jobs of a task that were deferred to a window.
 	Deferred func(ctx context.Context, id jobs.TaskID) (map[string]bool, error)
+	// Stored hears of each batch, and must not wait; nil: nobody does.
+	Stored func(history.Batch)
 }
 
 // Meters take what was stored.
@@ -25,6 +27,9 @@ type Meters interface {
 // count counts a batch that was stored. An end is counted once, with its first outcome: an outcome
 // that is settled later is none of its own.
 func (c Counting) count(ctx context.Context, b history.Batch) error {
+	if c.Stored != nil {
+		c.Stored(b)
+	}
 	if c.Meters == nil {
 		return nil
 	}

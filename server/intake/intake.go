@@ -70,6 +70,7 @@ type Ask struct {
 	Waits draft.Waits
 	// Glass says why the one who asks breaks the glass; empty: they do not.
 	Glass string
+	Trace string // traceparent of the caller; it is ignored if it is wrong
 }
 
 // A stage is one step of a request on its way. Its error ends the way.

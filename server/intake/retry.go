@@ -47,6 +47,7 @@ type RetryAsk struct {
 	Body     api.RetryRequest
 	Operator string
 	Proven   bool
+	Trace    string // as in an Ask
 }
 
 // A RetryAnswer is what becomes of a RetryAsk.
@@ -211,6 +212,7 @@ func (t *retry) makeDraft(context.Context) error {
 	var wrong []error
 	t.draft, t.answer.Retried, wrong = draft.Again(t.ask.Body, t.choice, draft.Setting{Scene: t.scene,
 		Operator: t.ask.Operator, Proven: t.ask.Proven, Now: t.with.Now()})
+	t.draft.Task.Trace = traceOf(t.ask.Trace)
 	if len(wrong) == 0 && t.answer.Retried.Already {
 		return t.answerAlready(t.answer.Retried)
 	}

@@ -11,6 +11,7 @@ import (
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue"
+	"muster/jobs/trace"
 	"muster/scripts"
 	"muster/server/draft"
 	"muster/server/fault"
@@ -191,6 +192,7 @@ func (s *submission) makeDraft(context.Context) error {
 		Scene: s.scene, Operator: s.ask.Operator, Proven: s.ask.Proven, Now: s.in.Now(),
 		Stored: s.stored}, s.in.Chance)
 	s.draft.Task.Spec.Schedule, s.draft.Task.Spec.Reason = s.ask.Schedule, s.ask.Reason
+	s.draft.Task.Trace = traceOf(s.ask.Trace)
 	s.wrong = append(s.wrong, more...)
 	return nil
 }
@@ -276,6 +278,15 @@ func nothingAccepted(err error) error {
 		return nil
 	}
 	return fault.Later(fmt.Sprintf("%s; nothing was accepted: submit it again", err))
+}
+
+// traceOf returns a traceparent in its plain form; empty: it is none.
+func traceOf(text string) string {
+	c, err := trace.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return c.String()
 }
 
 func conflict(id jobs.TaskID, why string) error {

@@ -29,6 +29,7 @@ type Meters struct {
 	notProven   prometheus.Counter
 	glass       prometheus.Counter
 	Work        *Work
+	Traces      *Traces
 }
 
 // New returns the meters of a server of a version. The counter of refused logins shows all
@@ -69,7 +70,7 @@ func New(version string, reasons ...string) *Meters {
 		Help:        "Always 1; the label is the version of this server.",
 		ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
-	m.Work = newWork(m.registry)
+	m.Work, m.Traces = newWork(m.registry), newTraces(m.registry)
 	m.registry.MustRegister(m.seconds, m.tasksOpen, build, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

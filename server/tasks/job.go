@@ -24,6 +24,8 @@ type JobRoutes struct {
 	Stock *stock.Store
 	Asks  Asking
 	Log   hclog.Logger
+	// Traces names the traces of a job; nil: none are sent.
+	Traces func(t jobs.TaskInfo, j jobs.JobInfo) *api.Traces
 
 	// Seen returns those tasks of a list that the caller may see.
 	Seen func(ctx context.Context, list []jobs.TaskInfo) ([]jobs.TaskInfo, error)
@@ -64,6 +66,9 @@ func (s JobRoutes) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 			return nil, web.Problem(seeing)
 		}
 		out.Body.Of = ofTask(t, len(shown) > 0)
+		if s.Traces != nil {
+			out.Body.Of.Traces = s.Traces(t, j)
+		}
 		if !past {
 			out.Body.Awaits, err = s.Why.AwaitedBy(ctx, t, j)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // readRan reads the runbook that a task ran; nil if it was not kept.
-func readRan(text string) (*jobs.Ran, error) {
+func readRan(text, traceparent string) (*jobs.Ran, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -16,5 +16,6 @@ func readRan(text string) (*jobs.Ran, error) {
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		return nil, fmt.Errorf("what it runs cannot be read: %w", err)
 	}
+	r.Trace = traceparent
 	return &r, nil
 }

@@ -111,7 +111,7 @@ func (q *Tasks) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	t.Gates, _ = strconv.ParseBool(h["gates"])
 	// A task that was submitted by an older version has none.
 	t.Priority, _ = jobs.ParsePriority(h["priority"])
-	if t.Ran, err = readRan(h["ran"]); err != nil {
+	if t.Ran, err = readRan(h["ran"], h["trace"]); err != nil {
 		return t, fmt.Errorf("task %s: %w", id, err)
 	}
 

@@ -202,6 +202,9 @@ func (q *Submits) index(ctx context.Context, t jobs.Task, zones []string) error 
 			"reason", s.Reason, "priority", string(s.Priority), "schedule", s.Schedule,
 			"tick", s.Tick.String(), "rollout", rollout, "gates", s.Gates, "chain", string(s.Chain),
 			"ran", ran)
+		if t.Trace != "" { // a commit that is repeated has none
+			p.HSet(ctx, keys.Hub("task:", string(t.ID)), "trace", t.Trace)
+		}
 		p.Expire(ctx, keys.Hub("task:", string(t.ID)), codec.TaskKeep)
 		p.ZAddNX(ctx, keys.Hub("tasks", ""), redis.Z{Score: float64(s.Created), Member: string(t.ID)})
 		p.ZRemRangeByRank(ctx, keys.Hub("tasks", ""), 0, -tasksKept-1)
