@@ -62,7 +62,7 @@ func TestAPlanKnowsThatAWaveDoesNotOpen(t *testing.T) {
 	id := w.rolls(jobs.Stages{Waves: []string{"2", "100%"}, Soak: "1h"}).Task
 	w.end("default", w.take("default")[0], jobs.Failed)
 	o, done, f := w.other(id)
-	if done != 7*time.Second || o.Waiting != 9 || o.Left != 8 {
+	if done <= 0 || done > 7*time.Second || o.Waiting != 9 || o.Left != 8 {
 		t.Errorf("one host of the first wave is left: done after %s, %+v", done, o)
 	}
 	if !strings.Contains(strings.Join(f.Notes, "\n"), "hosts failed, so no further wave is taken to open") {
