@@ -70,7 +70,7 @@ func TestAPlanKnowsThatAWaveDoesNotOpen(t *testing.T) {
 	}
 }
 
-// What a plan says of a rollout in the queue is what happens in a house: its server opens the waves.
+// A rollout in the queue ends when a plan said it would, in a house whose server opens the waves.
 func TestARolloutEndsWhenAPlanSaid(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{inventory: fixed(acme(4))})
