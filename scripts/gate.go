@@ -9,8 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// This file defines the kind of step that waits for a person (design §9).
-
 // GateSpec is a step of kind gate in a runbook: the job waits for a person and continues
 // when somebody has opened the gate.
 type GateSpec struct {

@@ -10,8 +10,6 @@ import (
 	"muster/internal/jsonpath"
 )
 
-// This file parses the rules that decide when a step runs and whether it succeeded.
-
 // savedPrefix starts the placeholders of saved values; the value's name follows.
 const savedPrefix = "saved."
 

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// This file defines the kind ansible: a playbook that a node runs for the host.
-
 // PlaybookSpec is a step of kind ansible in a runbook.
 type PlaybookSpec struct {
-	Playbook string            `json:"playbook"`          // a path in the folder of playbooks of the node
-	Vars     map[string]string `json:"vars,omitempty"`    // by variable: a text with placeholders
-	Secrets  map[string]string `json:"secrets,omitempty"` // by variable: an argument of type secret
-	Groups   []string          `json:"groups,omitempty"`  // of the host, beside those of its labels
-	Tags     []string          `json:"tags,omitempty"`
-	SkipTags []string          `json:"skip_tags,omitempty"`
-	Dry      string            `json:"dry,omitempty"` // OnlyCheck or OnlyDiff: nothing is changed
+	Playbook  string            `json:"playbook"`          // a path in the folder of playbooks of the node
+	Vars      map[string]string `json:"vars,omitempty"`    // by variable: a text with placeholders
+	Secrets   map[string]string `json:"secrets,omitempty"` // by variable: an argument of type secret
+	Groups    []string          `json:"groups,omitempty"`  // of the host, beside those of its labels
+	Tags      []string          `json:"tags,omitempty"`
+	SkipTags  []string          `json:"skip_tags,omitempty"`
+	Dry       string            `json:"dry,omitempty"`       // OnlyCheck or OnlyDiff: nothing is changed
+	Inventory string            `json:"inventory,omitempty"` // a path in the folder; it holds beside ours
+	Vault     string            `json:"vault,omitempty"`     // an argument of type secret: its password
 }
 
 // PlaybookOf returns the playbook of a step of kind ansible, with its values; nil for other steps.
@@ -39,9 +39,9 @@ func fillPlaybook(f Frozen, b *PlaybookSpec, in scope, a *Action) error {
 		}
 		filled.Vars[name] = text
 	}
-	for _, name := range slices.Sorted(maps.Keys(b.Secrets)) {
-		if !slices.Contains(f.Values.secretNames(), b.Secrets[name]) {
-			return fmt.Errorf("secrets: %s: the secret %q is not in the task", name, b.Secrets[name])
+	for _, name := range append(slices.Sorted(maps.Values(b.Secrets)), b.Vault) {
+		if name != "" && !slices.Contains(f.Values.secretNames(), name) {
+			return fmt.Errorf("the secret %q is not in the task", name)
 		}
 	}
 	a.Spec = &filled
@@ -64,13 +64,8 @@ func readPlaybook(p *parser, v value) *PlaybookSpec {
 
 func playbookKeys() []key[PlaybookSpec] {
 	return []key[PlaybookSpec]{
-		{"playbook", func(p *parser, v value, b *PlaybookSpec) {
-			text, ok := p.text(v, pathMax)
-			if b.Playbook = text; ok && (!fs.ValidPath(text) || strings.ContainsFunc(text, controls)) {
-				p.add(at(v.Node), "playbook %s: want a path within the folder of playbooks, as web/site.yml, "+
-					"without '.', '..' and '/' at an end", brief(text))
-			}
-		}},
+		{"playbook", func(p *parser, v value, b *PlaybookSpec) { b.Playbook = inFolder(p, v) }},
+		{"inventory", func(p *parser, v value, b *PlaybookSpec) { b.Inventory = inFolder(p, v) }},
 		{"vars", func(p *parser, v value, b *PlaybookSpec) {
 			b.Vars = readVariables(p, v, func(v value) string {
 				text, _ := p.text(v, textMax)
@@ -79,24 +74,36 @@ func playbookKeys() []key[PlaybookSpec] {
 			})
 		}},
 		{"secrets", func(p *parser, v value, b *PlaybookSpec) {
-			b.Secrets = readVariables(p, v, func(v value) string {
-				name, ok := p.text(v, nameMax)
-				if a := p.argument(name); ok && (a == nil || a.Type != TypeSecret) {
-					p.add(at(v.Node), "secrets: no argument %s of type secret", brief(name))
-				}
-				return name
-			})
+			b.Secrets = readVariables(p, v, func(v value) string { return secretName(p, v, "secrets") })
 		}},
+		{"vault", func(p *parser, v value, b *PlaybookSpec) { b.Vault = secretName(p, v, "vault") }},
 		{"groups", func(p *parser, v value, b *PlaybookSpec) { b.Groups = readWords(p, v) }},
 		{"tags", func(p *parser, v value, b *PlaybookSpec) { b.Tags = readWords(p, v) }},
 		{"skip_tags", func(p *parser, v value, b *PlaybookSpec) { b.SkipTags = readWords(p, v) }},
 	}
 }
 
-var (
-	variableMust = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	tagMust      = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]*$`)
-)
+// inFolder reads a path within the folder of playbooks.
+func inFolder(p *parser, v value) string {
+	text, ok := p.text(v, pathMax)
+	if ok && (!fs.ValidPath(text) || text == "." || strings.ContainsFunc(text, controls)) {
+		p.add(at(v.Node), "%s %s: want a path within the folder of playbooks, as web/site.yml, "+
+			"without '.', '..' and '/' at an end", v.key, brief(text))
+	}
+	return text
+}
+
+// secretName reads the name of an argument of type secret.
+func secretName(p *parser, v value, what string) string {
+	name, ok := p.text(v, nameMax)
+	if a := p.argument(name); ok && (a == nil || a.Type != TypeSecret) {
+		p.add(at(v.Node), "%s: no argument %s of type secret", what, brief(name))
+	}
+	return name
+}
+
+var variableMust = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var tagMust = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]*$`)
 
 // readVariables reads a mapping of variables. Those that begin with ansible_ lead the connection to
 // the host, which is for muster to say.

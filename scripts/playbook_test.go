@@ -30,6 +30,9 @@ func TestParseRefusesPlaybooks(t *testing.T) {
 		{"a secret as text", plays("playbook: a.yml, vars: {a: '{{token}}'}"), "token"},
 		{"no secret", plays("playbook: a.yml, secrets: {a: word}"), "no argument \"word\" of type secret"},
 		{"twice", plays("playbook: a.yml, vars: {a: x}, secrets: {a: token}"), "is in vars and in secrets"},
+		{"an inventory outside", plays("playbook: a.yml, inventory: ../hosts"), "inventory \"../hosts\": want a path within"},
+		{"the folder as inventory", plays("playbook: a.yml, inventory: ."), "want a path within the folder of playbooks"},
+		{"a vault without a secret", plays("playbook: a.yml, vault: word"), "vault: no argument \"word\" of type secret"},
 		{"an option as tag", plays("playbook: a.yml, tags: ['-x']"), "\"-x\": use letters"},
 		{"repeatable", "name: a\nsteps: [{name: a, ansible: {playbook: a.yml}, repeatable: true}]\n",
 			"repeatable means nothing for a step of kind ansible"},
@@ -39,7 +42,8 @@ func TestParseRefusesPlaybooks(t *testing.T) {
 // A playbook gets its values unquoted, and a task keeps them through Redis. It may run twice.
 func TestAPlaybookHasItsValues(t *testing.T) {
 	t.Parallel()
-	const text = "playbook: web/site.yml, groups: [web], vars: {v: \"{{word}} of {{host.name}}\"}, secrets: {s: token}"
+	const text = "playbook: web/site.yml, groups: [web], vars: {v: \"{{word}} of {{host.name}}\"}, secrets: {s: token}, " +
+		"inventory: web/hosts, vault: token"
 	r, err := scripts.Parse("x", []byte(plays(text)))
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +76,7 @@ func TestAPlaybookHasItsValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := &scripts.PlaybookSpec{Playbook: "web/site.yml", Groups: []string{"web"}, Dry: what,
+			Inventory: "web/hosts", Vault: "token",
 			Vars: map[string]string{"v": "it's {{ 1 }} of fw001"}, Secrets: map[string]string{"s": "token"}}
 		if diff := cmp.Diff(want, scripts.PlaybookOf(a)); diff != "" || !a.Repeatable {
 			t.Errorf("%q: repeatable %v, -want +got:\n%s", what, a.Repeatable, diff)

@@ -10,8 +10,6 @@ import (
 	"time"
 )
 
-// This file defines the kinds of step that release the worker: wait, verify and reboot.
-
 // Span is a duration, or the placeholder for one: an argument of type duration, or a saved
 // value, which is a number of seconds or has the syntax of a duration.
 type Span struct {

@@ -46,7 +46,11 @@ for what in "$@"; do
 		need 'dig and delv ask the servers of tests' 'command -v delv' bind9-dnsutils
 		;;
 	knot) need 'keys are rolled on a real knotd' 'command -v knotd' knot knot ;;
-	ansible) need 'tests compare with what Ansible reads' 'command -v ansible-inventory' ansible-core ;;
+	ansible)
+		need 'tests compare with what Ansible reads' 'command -v ansible-inventory' ansible-core
+		need 'its collections are repositories of others, which tests run' \
+			'dpkg -s ansible | grep -q "^Status:.* installed"' ansible
+		;;
 	node) need 'BullMQ, beside which muster is measured, runs on it' 'command -v npm' 'nodejs npm' ;;
 	postgres) need 'tests keep history in a PostgreSQL of their own' \
 		'ls /usr/lib/postgresql/*/bin/initdb' postgresql postgresql ;;

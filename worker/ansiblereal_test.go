@@ -84,7 +84,7 @@ func TestAPlaybookOnRealParts(t *testing.T) {
 		}
 		pid <- strings.TrimSpace(string(text))
 	}()
-	playOn(t, q, plays.Config{Folder: dir, Dir: nodes, OutputMax: 64 << 10})
+	playOn(t, q, attempt.Doors{Play: plays.New(plays.Config{Folder: dir, Dir: nodes, OutputMax: 64 << 10}).Play})
 
 	got := map[string]string{}
 	for _, h := range hosts {
@@ -155,23 +155,23 @@ func layOut(t *testing.T, dir string) *os.File {
 }
 
 // playOn lets a worker that runs playbooks do the due jobs.
-func playOn(t *testing.T, q *queuetest.Queue, cfg plays.Config) {
+func playOn(t *testing.T, q *queuetest.Queue, doors attempt.Doors) {
 	t.Helper()
 	client, err := remote.New(remote.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
+	doors.Queue, doors.Dial = q, attempt.SSH(client)
 	settings := worker.Default()
 	settings.Slots = 4
 	w, err := worker.New(settings, worker.Doors{Queue: q, Times: q,
-		Steps: attempt.Doors{Queue: q, Dial: attempt.SSH(client), Play: plays.New(cfg).Play},
-		Clock: proc.Boot, Log: hclog.NewNullLogger()})
+		Steps: doors, Clock: proc.Boot, Log: hclog.NewNullLogger()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := jobs.Handover{Node: "n1", Slot: "0", Zone: fleet.DefaultZone, Sent: proc.Boot()}
-	h.Reply, err = q.Step(t.Context(), h.Zone, jobs.Step{Node: h.Node, Slot: h.Slot, Request: "first", Want: 1})
+	h.Reply, err = q.Step(t.Context(), h.Zone, jobs.Step{Node: h.Node, Slot: h.Slot, Request: fmt.Sprint(h.Sent), Want: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func (f *Forecaster) Foresee(ctx context.Context, p draft.Draft) (api.Foresight,
 	}
 	for i, one := range list[:last] {
 		rows[i].Done = jobs.Time{Time: one.Done}
-		rows[i].Left = undone(one)
+		rows[i].Left += undone(one)
 	}
 	out.Others = slices.DeleteFunc(rows, func(t api.OtherTask) bool { return !w.seen[t.Task] })
 	return filled(out), nil

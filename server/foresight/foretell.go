@@ -77,6 +77,7 @@ type foretelling struct {
 	estimates map[string]jobs.Estimate
 	taken     map[string]*api.TakenTime // of the task that is asked for, by field
 	notes     []string
+	rolls     rollNotes
 	seen      map[jobs.TaskID]bool // tasks of the queue that the caller may see
 }
 
@@ -230,20 +231,21 @@ func (f *Forecaster) queued(ctx context.Context, w *foretelling) ([]api.OtherTas
 		default:
 			continue
 		}
-		one, err := f.queuedTask(ctx, w, t)
+		one, left, err := f.queuedTask(ctx, w, t)
 		if errors.Is(err, queue.ErrNotFound) {
 			continue // it has ended meanwhile, and is gone
 		}
 		if err != nil {
 			return nil, err
 		}
-		if len(one.Jobs) == 0 {
+		if left.waiting() == 0 {
 			continue
 		}
 		w.Tasks = append(w.Tasks, one)
 		out = append(out, api.OtherTask{Task: t.Task, Runbook: t.Runbook, Operator: t.Operator,
-			Waiting: len(one.Jobs)})
+			Waiting: left.waiting(), Left: left.waiting() - len(one.Jobs)})
 	}
+	w.notes = append(w.notes, w.rolls.words()...)
 	if paused > 0 {
 		w.notes = append(w.notes, fmt.Sprintf("%d paused tasks are taken to stay so", paused))
 	}
@@ -251,16 +253,15 @@ func (f *Forecaster) queued(ctx context.Context, w *foretelling) ([]api.OtherTas
 }
 
 func (f *Forecaster) queuedTask(ctx context.Context, w *foretelling, t jobs.TaskInfo) (
-	forecast.Task, error) {
+	forecast.Task, *course, error) {
 	spec, err := f.Tasks.Spec(ctx, t.Task)
 	if err != nil {
-		return forecast.Task{}, err
+		return forecast.Task{}, nil, err
 	}
 	one := taskOfSpec(t.Task, spec)
+	left := newCourse(t)
 	err = f.Jobs.EachJob(ctx, t.Task, 0, chunk, func(list []jobs.JobInfo) error {
-		list = slices.DeleteFunc(slices.Clone(list), func(j jobs.JobInfo) bool {
-			return j.State == jobs.Ended
-		})
+		list = left.open(list)
 		hosts := make([]fleet.Host, len(list))
 		for i, j := range list {
 			h, ok := w.stock.Host(j.Host)
@@ -288,5 +289,9 @@ func (f *Forecaster) queuedTask(ctx context.Context, w *foretelling, t jobs.Task
 		}
 		return nil
 	})
-	return one, err
+	left.goesOn(&one, w.Now)
+	if w.seen[t.Task] {
+		w.note(left)
+	}
+	return one, left, err
 }

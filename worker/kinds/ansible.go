@@ -32,6 +32,7 @@ func (k ansibleStep) play(ctx context.Context, action scripts.Action, c remote.C
 	host := k.Job.Evidence(action).Grant.Host
 	p := playbook.Play{Host: *host, File: spec.Playbook, Vars: spec.Vars,
 		Secrets: map[string]seal.Text{}, Become: k.Secrets[scripts.BecomePassword], Groups: spec.Groups,
+		Inventory: spec.Inventory, Vault: k.Secrets[spec.Vault],
 		Scope: playbook.Scope{Tags: spec.Tags, SkipTags: spec.SkipTags, Check: spec.Dry != "",
 			Diff: spec.Dry == scripts.OnlyDiff},
 		Bound: c.Bound, Stop: c.Stop, Live: c.Live}
@@ -42,6 +43,10 @@ func (k ansibleStep) play(ctx context.Context, action scripts.Action, c remote.C
 				Err: fmt.Errorf("the secret %q is not in the task", argument)}
 		}
 		p.Secrets[name] = text
+	}
+	if spec.Vault != "" && p.Vault == "" {
+		return remote.Result{ExitCode: -1}, &remote.Error{Op: "ansible", Kind: remote.KindInvalid,
+			Err: fmt.Errorf("the secret %q, for the vault, is not in the task", spec.Vault)}
 	}
 	if k.Player == nil {
 		return remote.Result{ExitCode: -1}, &remote.Error{Op: "ansible", Kind: remote.KindNode,

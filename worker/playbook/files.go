@@ -32,6 +32,12 @@ func (p Play) Files(w Place) (map[string]File, error) {
 		sshFile: {p.sshConfig(w), 0o600}, knownFile: {p.knownHosts(), 0o600},
 		callbackFolder + "/muster.py": {plugin, 0o600},
 	}
+	if w.Inventory != "" { // whose host_vars count more than the file of an inventory
+		files["host_vars/"+p.Host.Name+".yml"] = File{p.hostVars(""), 0o600}
+	}
+	if p.Vault != "" {
+		files[vaultFile] = File{string(p.Vault) + "\n", 0o600}
+	}
 	if w.PassphraseFile != "" {
 		files[askFile] = File{"#!/bin/sh\nexec head -n 1 -- \"$MUSTER_PASSPHRASE_FILE\"\n", 0o700}
 	}
@@ -49,24 +55,37 @@ func (p Play) inventory() string {
 	var b strings.Builder
 	h := p.Host
 	fmt.Fprintf(&b, "all:\n  hosts:\n    %s:\n", word(h.Name))
-	fmt.Fprintf(&b, "      ansible_connection: ssh\n      ansible_host: %s\n      ansible_port: %d\n"+
-		"      ansible_user: %s\n", data(h.Address), h.Port, data(h.User))
-	if user := h.BecomesUser(); user != "" {
-		fmt.Fprintf(&b, "      ansible_become: true\n      ansible_become_method: sudo\n"+
-			"      ansible_become_user: %s\n", data(user))
-	}
-	fmt.Fprintf(&b, "      muster_customer: %s\n      muster_labels:\n", data(h.Customer))
-	for _, key := range slices.Sorted(maps.Keys(h.Labels)) {
-		fmt.Fprintf(&b, "        %s: %s\n", word(key), data(h.Labels[key]))
-	}
-	if len(h.Labels) == 0 {
-		b.WriteString("        {}\n")
-	}
+	b.WriteString(p.hostVars("      "))
 	if groups := p.groups(); len(groups) > 0 {
 		b.WriteString("  children:\n")
 		for _, g := range groups {
 			fmt.Fprintf(&b, "    %s: {hosts: {%s: {}}}\n", word(g), word(h.Name))
 		}
+	}
+	return b.String()
+}
+
+// hostVars returns the variables of the host, each line behind in.
+func (p Play) hostVars(in string) string {
+	var b strings.Builder
+	h := p.Host
+	say := func(name, value string) { fmt.Fprintf(&b, "%s%s: %s\n", in, name, value) }
+	say("ansible_connection", "ssh")
+	say("ansible_host", data(h.Address))
+	say("ansible_port", strconv.Itoa(h.Port))
+	say("ansible_user", data(h.User))
+	if user := h.BecomesUser(); user != "" {
+		say("ansible_become", "true")
+		say("ansible_become_method", "sudo")
+		say("ansible_become_user", data(user))
+	}
+	say("muster_customer", data(h.Customer))
+	say("muster_labels", "")
+	for _, key := range slices.Sorted(maps.Keys(h.Labels)) {
+		say("  "+word(key), data(h.Labels[key]))
+	}
+	if len(h.Labels) == 0 {
+		b.WriteString(in + "  {}\n")
 	}
 	return b.String()
 }

@@ -21,6 +21,11 @@ type Play struct {
 	Secrets map[string]seal.Text // likewise
 	Become  seal.Text            // the password of sudo; empty: sudo asks for none
 	Groups  []string             // of the host, beside those of its labels
+
+	// Inventory is a path within the folder of playbooks, of an inventory whose groups and variables
+	// hold, too; the play is limited to the host. Empty: there is none.
+	Inventory string
+	Vault     seal.Text // the password of Ansible's vault; empty: ansible.cfg says it
 	Scope
 	Bound time.Duration
 	Stop  <-chan struct{} // closed when the play is to stop; nil: it never is
@@ -43,6 +48,7 @@ type Place struct {
 	Dir            string // private to the play; without blanks
 	Agent          string // the socket of an SSH agent; empty: there is none
 	PassphraseFile string // has the passphrase of encrypted keys; empty: there is none
+	Inventory      string // the path of the inventory beside ours; empty: there is none
 }
 
 // The files of a play.
@@ -52,6 +58,7 @@ const (
 	sshFile        = "ssh_config"
 	knownFile      = "known_hosts"
 	askFile        = "askpass"
+	vaultFile      = "vault"
 	callbackFolder = "callback"
 )
 
@@ -62,6 +69,12 @@ const EventsFD = 4
 func (p Play) Args(w Place, path string) []string {
 	args := []string{"-i", w.Dir + "/" + inventoryFile, "-e", "@" + w.Dir + "/" + varsFile,
 		"--forks", "1"}
+	if w.Inventory != "" { // of two that say the same, the later one counts
+		args = append([]string{"-i", w.Inventory, "--limit", p.Host.Name}, args...)
+	}
+	if p.Vault != "" {
+		args = append(args, "--vault-password-file", w.Dir+"/"+vaultFile)
+	}
 	if p.Check {
 		args = append(args, "--check")
 	}
@@ -85,11 +98,16 @@ func (p Play) Env(w Place, config string) []string {
 		"ANSIBLE_HOME=" + w.Dir, "ANSIBLE_LOCAL_TEMP=" + w.Dir + "/local",
 		"ANSIBLE_CALLBACK_PLUGINS=" + w.Dir + "/" + callbackFolder,
 		"ANSIBLE_STDOUT_CALLBACK=muster",
-		"ANSIBLE_INVENTORY_ENABLED=ansible.builtin.yaml", "ANSIBLE_HOST_KEY_CHECKING=True",
+		"ANSIBLE_HOST_KEY_CHECKING=True",
 		"ANSIBLE_RETRY_FILES_ENABLED=False",
 		"ANSIBLE_NOCOLOR=1", "ANSIBLE_FORCE_COLOR=0", "ANSIBLE_DEVEL_WARNING=False",
 		"ANSIBLE_DISPLAY_SKIPPED_HOSTS=True", "ANSIBLE_DISPLAY_OK_HOSTS=True",
 		"PYTHONDONTWRITEBYTECODE=1"}
+	reads := "ansible.builtin.yaml"
+	if w.Inventory != "" {
+		reads = "script,auto,yaml,ini,toml" // those that Ansible has enabled by itself, for files
+	}
+	env = append(env, "ANSIBLE_INVENTORY_ENABLED="+reads)
 	if config != "" {
 		env = append(env, "ANSIBLE_CONFIG="+config)
 	}

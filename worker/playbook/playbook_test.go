@@ -258,3 +258,32 @@ func TestTheSweepIsShellAndFindsNotItself(t *testing.T) {
 		t.Error("the name of a host was shell text")
 	}
 }
+
+// With an inventory of a team the play is limited to its host, which is reached as ours says.
+func TestAnInventoryBesideOurs(t *testing.T) {
+	t.Parallel()
+	p := playbook.Play{Host: host(), Vault: "open sesame"}
+	beside := place
+	beside.Inventory = "/books/live/hosts"
+	args := strings.Join(p.Args(beside, "/books/site.yml"), " ")
+	if want := "-i /books/live/hosts --limit fw001 -i /run/x/hosts.yml "; !strings.HasPrefix(args, want) ||
+		!strings.Contains(args, " --vault-password-file /run/x/vault ") || strings.Contains(args, "sesame") {
+		t.Errorf("arguments %s", args)
+	}
+	all, err := p.Files(beside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vars := all["host_vars/fw001.yml"].Text
+	if !strings.Contains(vars, "ansible_host: !unsafe \"192.0.2.1\"\n") ||
+		!strings.Contains(vars, "ansible_port: 2222\n") {
+		t.Errorf("host_vars:\n%s", vars)
+	}
+	if f := all["vault"]; f.Text != "open sesame\n" || f.Mode != 0o600 {
+		t.Errorf("vault: %+v", f)
+	}
+	alone := files(t, playbook.Play{Host: host()})
+	if _, has := alone["vault"]; has || strings.Contains(strings.Join(p.Args(place, "/x"), " "), "--limit") {
+		t.Error("without an inventory and a vault there are files and flags for them")
+	}
+}

@@ -70,6 +70,9 @@ func (p *Player) play(ctx context.Context, play playbook.Play) (r remote.Result,
 	}
 	defer os.RemoveAll(dir)
 	place := playbook.Place{Dir: dir, Agent: p.cfg.Agent, PassphraseFile: p.cfg.PassphraseFile}
+	if place.Inventory, err = p.beside(play.Inventory); err != nil {
+		return r, sum, fault(remote.KindNode, false, err)
+	}
 	files, err := play.Files(place)
 	if err != nil {
 		return r, sum, fault(remote.KindInvalid, false, err)
@@ -174,6 +177,24 @@ func (p *Player) find(name string) (file, config string, err error) {
 		}
 	}
 	return filepath.Join(p.cfg.Folder, name), config, nil
+}
+
+// beside returns the path of an inventory in the folder of playbooks; empty: the play has none.
+func (p *Player) beside(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	root, err := os.OpenRoot(p.cfg.Folder)
+	if err != nil {
+		return "", fmt.Errorf("node.playbooks: %w", err)
+	}
+	defer root.Close()
+	if _, err := root.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("inventory %s is not in %s of this node", name, p.cfg.Folder)
+	} else if err != nil {
+		return "", fmt.Errorf("inventory %s: %w", name, err)
+	}
+	return filepath.Join(p.cfg.Folder, name), nil
 }
 
 // runsIn returns the folder in which a playbook runs, as people who have it run it.
