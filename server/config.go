@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/outliers"
 	"muster/jobs/quarantine"
 	"muster/server/door"
 	"muster/server/idp"
@@ -52,6 +53,9 @@ type Config struct {
 
 	// Quarantine says after which jobs a host takes no job but checks; zero: after none.
 	Quarantine quarantine.Policy
+
+	// Outliers says when a node is set aside whose jobs fail; without a window: never.
+	Outliers outliers.Policy
 
 	// Overload has the limits of an overloaded queue, which plans need; zero: the default.
 	Overload jobs.Overload
