@@ -18,5 +18,5 @@
 //
 // The package is pure: it knows neither time nor the network, and reads no file.
 //
-// Floor 2: may import fleet, scripts and what is below.
+// Floor 3: may import internal/strictyaml and what is below.
 package access

@@ -7,7 +7,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"muster/fleet"
+	"muster/internal/strictyaml"
 	"muster/internal/wording"
+	"muster/scripts"
 )
 
 // Expectation is a question with the answer that somebody wants, for tests of a policy.
@@ -36,22 +38,21 @@ func (e Expectation) String() string {
 //
 // The error is of type fleet.Mistakes and has all mistakes.
 func ParseExpectations(src fleet.Source) ([]Expectation, error) {
-	r := &reader{file: src.Name}
-	root := r.document(src.Data, "a list of expectations")
+	r := &reader{in: strictyaml.New(src.Name)}
+	root := r.in.Document(src.Data, "a list of expectations")
 	var list []Expectation
 	switch {
 	case root == nil:
 	case root.Kind != yaml.SequenceNode:
-		r.mistake(root.Line, "this is no file of expectations: want a list of mappings with who, verb "+
+		r.in.Wrong(root.Line, "this is no file of expectations: want a list of mappings with who, verb "+
 			"and want")
 	default:
-		for _, n := range r.filled(root, "the file", "expectations") {
+		for _, n := range r.in.Filled(root, "the file", "expectations") {
 			list = append(list, r.expectation(n))
 		}
 	}
-	if len(r.mistakes) > 0 {
-		r.mistakes.Sort([]string{src.Name})
-		return nil, r.mistakes
+	if err := r.in.Err(); err != nil {
+		return nil, err
 	}
 	return list, nil
 }
@@ -59,8 +60,8 @@ func ParseExpectations(src fleet.Source) ([]Expectation, error) {
 var expectationKeys = []string{"who", "groups", "verb", "runbook", "host", "want"}
 
 func (r *reader) expectation(n *yaml.Node) Expectation {
-	e := Expectation{File: r.file, Line: n.Line}
-	fields := r.fields(n, "an expectation", expectationKeys)
+	e := Expectation{File: r.in.File, Line: n.Line}
+	fields := r.in.Fields(n, "an expectation", expectationKeys)
 	if fields == nil {
 		return e
 	}
@@ -69,24 +70,24 @@ func (r *reader) expectation(n *yaml.Node) Expectation {
 		if field == nil {
 			return ""
 		}
-		text, ok := r.text(field, key)
+		text, ok := r.in.Text(field, key)
 		if ok {
 			if err := check(text); err != nil {
-				r.mistake(field.Line, "%v", err)
+				r.in.Wrong(field.Line, "%v", err)
 			}
 		}
 		return text
 	}
 	for _, key := range []string{"who", "verb", "want"} {
 		if fields[key] == nil {
-			r.mistake(n.Line, "%s is missing: every expectation needs who, verb and want", key)
+			r.in.Wrong(n.Line, "%s is missing: every expectation needs who, verb and want", key)
 		}
 	}
 	e.Who.Principal = get("who", CheckPrincipal)
 	if groups := fields["groups"]; groups != nil {
-		for _, word := range r.texts(groups, "groups") {
+		for _, word := range r.in.Texts(groups, "groups", atLeastOne) {
 			if err := CheckGroup(word.Value); err != nil {
-				r.mistake(word.Line, "%v", err)
+				r.in.Wrong(word.Line, "%v", err)
 			}
 			e.Who.Groups = append(e.Who.Groups, word.Value)
 		}
@@ -101,7 +102,8 @@ func (r *reader) expectation(n *yaml.Node) Expectation {
 // CheckVerb returns an error unless a text is a verb; the error has the nearest one.
 func CheckVerb(text string) error {
 	if setOf(Verb(text)) == 0 {
-		return fmt.Errorf("unknown verb %s%s", wording.Quote(text), instead(text, texts(Verbs())))
+		return fmt.Errorf("unknown verb %s: %s", wording.Quote(text),
+			scripts.Instead(text, texts(Verbs())))
 	}
 	return nil
 }
@@ -119,7 +121,7 @@ func CheckRunbook(text string) error {
 func checkWant(text string) error {
 	words := []string{"allow", "refuse"}
 	if !slices.Contains(words, text) {
-		return fmt.Errorf("want %s%s", wording.Quote(text), instead(text, words))
+		return fmt.Errorf("want %s: %s", wording.Quote(text), scripts.Instead(text, words))
 	}
 	return nil
 }

@@ -126,7 +126,7 @@ func TestMistakesInExpectationsAreNamedTogether(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
 		{"all", "- {who: alice, groups: [ops], verb: rnu, runbook: 'dns*', host: 'fw*', want: deny, hots: x}\n- {}\n",
-			`f:1: unknown key "hots": did you mean "host"?` + "\n" +
+			`f:1: unknown key "hots" of an expectation: did you mean "host"?` + "\n" +
 				`f:1: principal "alice" has no kind: want os:alice or user:ci` + "\n" +
 				`f:1: group "ops" has no kind: want os-group:ops or group:network` + "\n" +
 				`f:1: unknown verb "rnu": did you mean "run"?` + "\n" +
@@ -138,7 +138,8 @@ func TestMistakesInExpectationsAreNamedTogether(t *testing.T) {
 				"f:2: want is missing: every expectation needs who, verb and want"},
 		{"a mapping", "who: []\n", "f:1: this is no file of expectations: want a list of mappings with who, verb and want"},
 		{"none", "[]\n", "f:1: the file is empty: want expectations"},
-		{"an item", "- a\n", "f:1: an expectation is a single value: want a mapping"},
+		{"an item", "- a\n", "f:1: an expectation is a single value: want a mapping with who, " +
+			"groups, verb, runbook, host, want"},
 		{"empty", "", "f:1: the file is empty: want a list of expectations"},
 	} {
 		list, err := access.ParseExpectations(fleet.Source{Name: "f", Data: []byte(c.text)})

@@ -9,9 +9,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"muster/fleet"
+	"muster/internal/strictyaml"
 	"muster/internal/wording"
 	"muster/scripts"
 )
+
+// atLeastOne says what an empty list lacks.
+const atLeastOne = "at least one"
 
 // grantsMax bounds the grants of a policy: each role counts once for each line that gives it.
 const grantsMax = 20_000
@@ -36,26 +40,24 @@ const grantsMax = 20_000
 // A file with a mistake is refused whole. The error is of type fleet.Mistakes and has all of them.
 func Parse(src fleet.Source) (*Policy, error) {
 	p := &Policy{file: src.Name}
-	r := &reader{file: src.Name, policy: p, rules: &p.rules, roles: map[string]*role{}}
-	root := r.document(src.Data, "a mapping with who, and perhaps roles")
+	r := &reader{in: strictyaml.New(src.Name), policy: p, rules: &p.rules, roles: map[string]*role{}}
+	root := r.in.Document(src.Data, "a mapping with who, and perhaps roles")
 	if root != nil {
 		r.read(root)
 	}
-	r.mistakes.Sort([]string{src.Name})
-	if len(r.mistakes) > 0 {
-		return nil, r.mistakes
+	if err := r.in.Err(); err != nil {
+		return nil, err
 	}
 	p.doubts.Sort([]string{src.Name})
 	return p, nil
 }
 
-// reader collects grants and mistakes.
+// reader collects grants.
 type reader struct {
-	file     string
-	policy   *Policy // nil for a scope
-	rules    *rules
-	roles    map[string]*role
-	mistakes fleet.Mistakes
+	in     *strictyaml.Reader
+	policy *Policy // nil for a scope
+	rules  *rules
+	roles  map[string]*role
 }
 
 // role is a role of the file.
@@ -80,34 +82,29 @@ type limit struct {
 	line     int            // of hosts
 }
 
-func (r *reader) mistake(line int, format string, args ...any) {
-	r.mistakes = append(r.mistakes, fleet.Mistake{File: r.file, Line: line,
-		Text: fmt.Sprintf(format, args...)})
-}
-
 func (r *reader) doubt(line int, format string, args ...any) {
-	r.policy.doubts = append(r.policy.doubts, fleet.Mistake{File: r.file, Line: line,
+	r.policy.doubts = append(r.policy.doubts, fleet.Mistake{File: r.in.File, Line: line,
 		Text: fmt.Sprintf(format, args...)})
 }
 
 func (r *reader) read(root *yaml.Node) {
 	known := []string{"roles", "who"}
 	if fleet.Foreign(root, known) {
-		r.mistake(root.Line, "this is no file of access: it has no known key: want %s",
+		r.in.Wrong(root.Line, "this is no file of access: it has no known key: want %s",
 			strings.Join(known, " and "))
 		return
 	}
-	fields := r.fields(root, "the file", known)
+	fields := r.in.Fields(root, "the file", known)
 	if fields == nil {
 		return
 	}
 	r.readRoles(fields["roles"])
 	if fields["who"] == nil {
-		r.mistake(root.Line, "who is missing: nobody could do anything; want a list of principals and "+
+		r.in.Wrong(root.Line, "who is missing: nobody could do anything; want a list of principals and "+
 			"groups")
 		return
 	}
-	for _, n := range r.list(fields["who"], "who") {
+	for _, n := range r.in.List(fields["who"], "who") {
 		r.readLine(n)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.roles)) {
@@ -125,21 +122,21 @@ func (r *reader) readRoles(n *yaml.Node) {
 	if n == nil {
 		return
 	}
-	for _, p := range r.pairs(n, "roles") {
-		name := p.key.Value
+	for _, p := range r.in.Pairs(n, "roles") {
+		name := p.Key.Value
 		switch {
 		case builtin[name] != 0:
-			r.mistake(p.key.Line, "role %s is built in and stays as it is: choose another name", name)
+			r.in.Wrong(p.Key.Line, "role %s is built in and stays as it is: choose another name", name)
 		case fleet.CheckName(name) != nil:
-			r.mistake(p.key.Line, "role %s: use letters, digits, '.', '-' and '_'", wording.Quote(name))
+			r.in.Wrong(p.Key.Line, "role %s: use letters, digits, '.', '-' and '_'", wording.Quote(name))
 		}
-		r.roles[name] = &role{line: p.key.Line, grants: r.roleGrants(name, p.value)}
+		r.roles[name] = &role{line: p.Key.Line, grants: r.roleGrants(name, p.Value)}
 	}
 }
 
 // roleGrants reads a role: a list of verbs, or a list of grants.
 func (r *reader) roleGrants(name string, n *yaml.Node) []draft {
-	items := r.filled(n, "role "+wording.Clip(name), "grants or verbs")
+	items := r.in.Filled(n, "role "+wording.Clip(name), "grants or verbs")
 	if len(items) > 0 && items[0].Kind == yaml.ScalarNode {
 		return []draft{{verbs: r.verbs(n), role: name, line: n.Line}}
 	}
@@ -153,12 +150,12 @@ func (r *reader) roleGrants(name string, n *yaml.Node) []draft {
 // grant reads a mapping with verbs, runbooks and hosts.
 func (r *reader) grant(n *yaml.Node, role string) draft {
 	d := draft{role: role, line: n.Line}
-	fields := r.fields(n, "a grant", []string{"verbs", "runbooks", "hosts"})
+	fields := r.in.Fields(n, "a grant", []string{"verbs", "runbooks", "hosts"})
 	if fields == nil {
 		return d
 	}
 	if fields["verbs"] == nil {
-		r.mistake(n.Line, "a grant without verbs allows nothing: want verbs, such as [see, plan]")
+		r.in.Wrong(n.Line, "a grant without verbs allows nothing: want verbs, such as [see, plan]")
 	} else {
 		d.verbs = r.verbs(fields["verbs"])
 	}
@@ -168,14 +165,14 @@ func (r *reader) grant(n *yaml.Node, role string) draft {
 
 func (r *reader) verbs(n *yaml.Node) verbSet {
 	var all verbSet
-	for _, word := range r.texts(n, "verbs") {
+	for _, word := range r.in.Texts(n, "verbs", atLeastOne) {
 		one := setOf(Verb(word.Value))
 		switch {
 		case one == 0:
-			r.mistake(word.Line, "unknown verb %s%s", wording.Quote(word.Value),
-				instead(word.Value, texts(Verbs())))
+			r.in.Wrong(word.Line, "unknown verb %s: %s", wording.Quote(word.Value),
+				scripts.Instead(word.Value, texts(Verbs())))
 		case all&one != 0:
-			r.mistake(word.Line, "verb %s is there twice", word.Value)
+			r.in.Wrong(word.Line, "verb %s is there twice", word.Value)
 		}
 		all |= one
 	}
@@ -186,10 +183,10 @@ func (r *reader) verbs(n *yaml.Node) verbSet {
 func (r *reader) limit(fields map[string]*yaml.Node) limit {
 	var l limit
 	if n := fields["runbooks"]; n != nil {
-		for _, word := range r.texts(n, "runbooks") {
+		for _, word := range r.in.Texts(n, "runbooks", atLeastOne) {
 			one, err := parseGlob(word.Value)
 			if err != nil {
-				r.mistake(word.Line, "%v", err)
+				r.in.Wrong(word.Line, "%v", err)
 			}
 			l.runbooks = append(l.runbooks, one)
 		}
@@ -199,15 +196,15 @@ func (r *reader) limit(fields map[string]*yaml.Node) limit {
 	}
 	if n := fields["hosts"]; n != nil {
 		l.line = n.Line
-		text, ok := r.text(n, "hosts")
+		text, ok := r.in.Text(n, "hosts")
 		switch {
 		case !ok:
 		case strings.TrimSpace(text) == "":
-			r.mistake(n.Line, "hosts is empty: want a selector, or leave it out for all hosts")
+			r.in.Wrong(n.Line, "hosts is empty: want a selector, or leave it out for all hosts")
 		case !hostsUnlimited(strings.TrimSpace(text)):
 			var err error
 			if l.hosts, err = parseHosts(text); err != nil {
-				r.mistake(n.Line, "hosts: %v", err)
+				r.in.Wrong(n.Line, "hosts: %v", err)
 			}
 		}
 	}
@@ -218,7 +215,7 @@ var lineKeys = []string{"principal", "group", "roles", "grants", "hosts", "runbo
 
 // readLine reads one item of who.
 func (r *reader) readLine(n *yaml.Node) {
-	fields := r.fields(n, "a line of who", lineKeys)
+	fields := r.in.Fields(n, "a line of who", lineKeys)
 	if fields == nil {
 		return
 	}
@@ -226,7 +223,7 @@ func (r *reader) readLine(n *yaml.Node) {
 	own := r.limit(fields)
 	drafts := r.given(n, fields)
 	if len(r.rules.grants)+len(drafts) > grantsMax {
-		r.mistake(n.Line, "more than %d grants: give fewer roles of many grants", grantsMax)
+		r.in.Wrong(n.Line, "more than %d grants: give fewer roles of many grants", grantsMax)
 		return
 	}
 	for _, d := range drafts {
@@ -237,12 +234,12 @@ func (r *reader) readLine(n *yaml.Node) {
 // given returns the grants of a line, from its roles and its own.
 func (r *reader) given(n *yaml.Node, fields map[string]*yaml.Node) []draft {
 	if fields["roles"] == nil && fields["grants"] == nil {
-		r.mistake(n.Line, "it gives nothing: want roles or grants")
+		r.in.Wrong(n.Line, "it gives nothing: want roles or grants")
 		return nil
 	}
 	var drafts []draft
 	if roles := fields["roles"]; roles != nil {
-		for _, word := range r.texts(roles, "roles") {
+		for _, word := range r.in.Texts(roles, "roles", atLeastOne) {
 			name := word.Value
 			switch one := r.roles[name]; {
 			case one != nil:
@@ -252,12 +249,13 @@ func (r *reader) given(n *yaml.Node, fields map[string]*yaml.Node) []draft {
 				drafts = append(drafts, draft{verbs: builtin[name], role: name, line: word.Line})
 			default:
 				known := slices.Concat(Roles(), slices.Sorted(maps.Keys(r.roles)))
-				r.mistake(word.Line, "unknown role %s%s", wording.Quote(name), instead(name, known))
+				r.in.Wrong(word.Line, "unknown role %s: %s", wording.Quote(name),
+					scripts.Instead(name, known))
 			}
 		}
 	}
 	if grants := fields["grants"]; grants != nil {
-		for _, item := range r.filled(grants, "grants", "grants") {
+		for _, item := range r.in.Filled(grants, "grants", "grants") {
 			drafts = append(drafts, r.grant(item, ""))
 		}
 	}
@@ -270,10 +268,10 @@ func (r *reader) named(n *yaml.Node, fields map[string]*yaml.Node) (principal, g
 		if fields[key] == nil {
 			return ""
 		}
-		text, ok := r.text(fields[key], key)
+		text, ok := r.in.Text(fields[key], key)
 		if ok {
 			if err := check(text); err != nil {
-				r.mistake(fields[key].Line, "%v", err)
+				r.in.Wrong(fields[key].Line, "%v", err)
 			}
 		}
 		return text
@@ -281,9 +279,9 @@ func (r *reader) named(n *yaml.Node, fields map[string]*yaml.Node) (principal, g
 	principal, group = of("principal", CheckPrincipal), of("group", CheckGroup)
 	switch {
 	case fields["principal"] != nil && fields["group"] != nil:
-		r.mistake(fields["group"].Line, "principal and group: give one a line")
+		r.in.Wrong(fields["group"].Line, "principal and group: give one a line")
 	case fields["principal"] == nil && fields["group"] == nil:
-		r.mistake(n.Line, "it names nobody: want principal or group")
+		r.in.Wrong(n.Line, "it names nobody: want principal or group")
 	}
 	return principal, group
 }
@@ -304,7 +302,7 @@ func (r *reader) give(to recipient, d draft) {
 	switch idle := g.idle(); {
 	case idle == 0:
 	case idle == g.verbs:
-		r.mistake(g.line, "%s: it allows nothing, because %s", r.rules.words(&g), whole(idle))
+		r.in.Wrong(g.line, "%s: it allows nothing, because %s", r.rules.words(&g), whole(idle))
 		return
 	default:
 		r.doubt(g.line, "%s: without effect here: %s, because %s", r.rules.words(&g), idle, whole(idle))
@@ -339,21 +337,22 @@ func (r *reader) joined(d draft, line limit) grant {
 
 // plain reads a grant that stands in no file.
 func (r *reader) plain(from Grant) (grant, bool) {
-	before := len(r.mistakes)
+	before := r.in.Count()
 	d := draft{}
 	for _, v := range from.Verbs {
 		if setOf(v) == 0 {
-			r.mistake(0, "unknown verb %s%s", wording.Quote(string(v)), instead(string(v), texts(Verbs())))
+			r.in.Wrong(0, "unknown verb %s: %s", wording.Quote(string(v)),
+				scripts.Instead(string(v), texts(Verbs())))
 		}
 		d.verbs |= setOf(v)
 	}
 	if len(from.Verbs) == 0 {
-		r.mistake(0, "a grant without verbs allows nothing: want verbs, such as see")
+		r.in.Wrong(0, "a grant without verbs allows nothing: want verbs, such as see")
 	}
 	for _, text := range from.Runbooks {
 		one, err := parseGlob(text)
 		if err != nil {
-			r.mistake(0, "%v", err)
+			r.in.Wrong(0, "%v", err)
 		}
 		d.runbooks = append(d.runbooks, one)
 	}
@@ -363,21 +362,18 @@ func (r *reader) plain(from Grant) (grant, bool) {
 	if !hostsUnlimited(from.Hosts) {
 		var err error
 		if d.hosts, err = parseHosts(from.Hosts); err != nil {
-			r.mistake(0, "hosts: %v", err)
+			r.in.Wrong(0, "hosts: %v", err)
 		}
 	}
-	if len(r.mistakes) > before {
+	if r.in.Count() > before {
 		return grant{}, false
 	}
 	g := r.joined(d, limit{})
 	if idle := g.idle(); idle != 0 && idle == g.verbs {
-		r.mistake(0, "%s: it allows nothing, because %s", r.rules.words(&g), whole(idle))
+		r.in.Wrong(0, "%s: it allows nothing, because %s", r.rules.words(&g), whole(idle))
 	}
-	return g, len(r.mistakes) == before
+	return g, r.in.Count() == before
 }
-
-// instead returns the end of a message that rejects a word: the nearest known word, or all.
-func instead(word string, known []string) string { return ": " + scripts.Instead(word, known) }
 
 func texts(verbs []Verb) []string {
 	list := make([]string, len(verbs))

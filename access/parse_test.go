@@ -20,9 +20,9 @@ func TestMistakesInAFileAreNamedWithTheirLines(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "f:1: the file is empty: want a mapping with who, and perhaps roles"},
 		{"a comment only", "# nothing\n", "f:1: the file is empty: want a mapping with who, and perhaps roles"},
-		{"a list", "- a\n", "f:1: the file is a list: want a mapping"},
+		{"a list", "- a\n", "f:1: the file is a list: want a mapping with roles, who"},
 		{"another file", "hosts: []\n", "f:1: this is no file of access: it has no known key: want roles and who"},
-		{"a typo in a top key", good + "rolse: {}\n", `f:3: unknown key "rolse": did you mean "roles"?`},
+		{"a typo in a top key", good + "rolse: {}\n", `f:3: unknown key "rolse" of the file: did you mean "roles"?`},
 		{"no who", "roles: {a: [see]}\n", "f:1: who is missing: nobody could do anything; want a list of principals " +
 			"and groups"},
 		{"who is no list", "who: {}\n", "f:1: who is a mapping: want a list"},
@@ -44,9 +44,11 @@ func TestMistakesInAFileAreNamedWithTheirLines(t *testing.T) {
 			"f:2: roles is empty: want at least one"},
 		{"grants are empty", "who:\n  - {principal: os:a, grants: []}\n",
 			"f:2: grants is empty: want grants"},
-		{"a line is a word", "who: [os:a]\n", "f:1: a line of who is a single value: want a mapping"},
+		{"a line is a word", "who: [os:a]\n", "f:1: a line of who is a single value: want a " +
+			"mapping with principal, group, roles, grants, hosts, runbooks"},
 		{"an unknown key of a line", "who:\n  - {principal: os:a, role: [admin]}\n",
-			`f:2: unknown key "role": did you mean "roles"?` + "\nf:2: it gives nothing: want roles or grants"},
+			`f:2: unknown key "role" of a line of who: did you mean "roles"?` +
+				"\nf:2: it gives nothing: want roles or grants"},
 		{"no kind", "who:\n  - {principal: alice, roles: [admin]}\n",
 			`f:2: principal "alice" has no kind: want os:alice or user:ci`},
 		{"only a kind", "who:\n  - {principal: os, roles: [admin]}\n",
@@ -89,10 +91,10 @@ func TestMistakesInAFileAreNamedWithTheirLines(t *testing.T) {
 			"f:3: verbs is empty: want at least one"},
 		{"verbs without a value", "roles:\n  a:\n    - verbs:\n" + good, "f:3: verbs has no value: want a list"},
 		{"an unknown key of a grant", "roles:\n  a:\n    - {verb: [see]}\n" + good,
-			`f:3: unknown key "verb": did you mean "verbs"?` + "\n" +
+			`f:3: unknown key "verb" of a grant: did you mean "verbs"?` + "\n" +
 				"f:3: a grant without verbs allows nothing: want verbs, such as [see, plan]"},
 		{"verbs and grants in a role", "roles:\n  a:\n    - {verbs: [see]}\n    - see\n" + good,
-			"f:4: a grant is a single value: want a mapping"},
+			"f:4: a grant is a single value: want a mapping with verbs, runbooks, hosts"},
 
 		{"a bad glob", "who:\n  - {principal: os:a, roles: [viewer], runbooks: [fw, 'd[a]*', '']}\n",
 			`f:2: runbook "d[a]*": use lower-case letters, digits, '-' and '_', '*' for any characters and '?' for one` +
@@ -126,7 +128,8 @@ func TestMistakesInAFileAreNamedWithTheirLines(t *testing.T) {
 			`f:2: principal "alice" has no kind: want os:alice or user:ci` + "\n" +
 				`f:2: hosts: selector "fw[", column 3: '[' is not closed: want ']'` + "\n" +
 				`f:2: unknown role "amdin": did you mean "admin"?` + "\n" +
-				`f:3: unknown key "foo": known: principal, group, roles, grants, hosts, runbooks` + "\n" +
+				`f:3: unknown key "foo" of a line of who: known: principal, group, roles, grants, hosts, ` +
+				"runbooks\n" +
 				`f:3: group "x" has no kind: want os-group:ops or group:network` + "\n" +
 				"f:3: it gives nothing: want roles or grants"},
 	} {

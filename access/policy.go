@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"muster/fleet"
+	"muster/internal/strictyaml"
 )
 
 // Policy says which grants everybody has. Parse and Default create it; it never changes, and
@@ -103,17 +104,17 @@ type Scope struct{ rules rules }
 // NewScope reads the grants of a scope. The error joins all mistakes in them.
 func NewScope(grants ...Grant) (*Scope, error) {
 	s := &Scope{}
-	r := reader{rules: &s.rules}
+	r := reader{in: strictyaml.New(""), rules: &s.rules}
 	for _, g := range grants {
 		if read, ok := r.plain(g); ok {
 			s.rules.grants = append(s.rules.grants, read)
 		}
 	}
 	if len(grants) == 0 {
-		r.mistake(0, "the scope has no grants, so the token could do nothing: want at least one")
+		r.in.Wrong(0, "the scope has no grants, so the token could do nothing: want at least one")
 	}
-	if len(r.mistakes) > 0 {
-		return nil, r.mistakes
+	if err := r.in.Err(); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

@@ -3,5 +3,5 @@
 // out what tells a delivery from its repetition. It is pure: headers, bytes, secrets and time are
 // arguments.
 //
-// Floor 2: may import events, fleet, internal/jsonpath, internal/wording and scripts.
+// Floor 3: may import events, internal/jsonpath, internal/strictyaml and what is below.
 package ingress

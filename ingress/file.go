@@ -1,10 +1,6 @@
 package ingress
 
 import (
-	"fmt"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,8 +9,8 @@ import (
 	"muster/events"
 	"muster/fleet"
 	"muster/internal/jsonpath"
-	"muster/internal/wording"
-	"muster/scripts"
+	"muster/internal/lazyregexp"
+	"muster/internal/strictyaml"
 )
 
 // sourcesMax bounds the sources of a file.
@@ -30,91 +26,42 @@ const sourcesMax = 500
 //
 // A file with a mistake is refused whole. The error is of type fleet.Mistakes and has all of them.
 func Parse(src fleet.Source) (*Sources, error) {
-	r := &reader{file: src.Name, names: map[string]int{}}
-	root, wrong := scripts.ReadYAML(r.file, "a mapping with sources", src.Data)
-	for _, m := range wrong {
-		r.wrong(m.Line, "%s", m.Text)
-	}
-	if len(wrong) == 0 {
+	r := &reader{in: strictyaml.New(src.Name), names: map[string]int{}}
+	if root := r.in.Document(src.Data, "a mapping with sources"); root != nil {
 		r.root(root)
 	}
-	if len(r.mistakes) > 0 {
-		r.mistakes.Sort([]string{src.Name})
-		return nil, r.mistakes
+	if err := r.in.Err(); err != nil {
+		return nil, err
 	}
 	return &Sources{r.list}, nil
 }
 
-// reader collects sources and mistakes.
+// reader collects sources.
 type reader struct {
-	file     string
-	list     []Source
-	names    map[string]int // of sources, to their lines
-	mistakes fleet.Mistakes
-}
-
-func (r *reader) wrong(line int, format string, args ...any) {
-	r.mistakes = append(r.mistakes, fleet.Mistake{File: r.file, Line: line,
-		Text: fmt.Sprintf(format, args...)})
+	in    *strictyaml.Reader
+	list  []Source
+	names map[string]int // of sources, to their lines
 }
 
 func (r *reader) root(n *yaml.Node) {
-	for _, p := range r.fields(n, "the file", []string{"sources"}) {
-		if !r.is(p.value, yaml.SequenceNode, "sources", "a list") {
-			continue
-		}
-		if len(p.value.Content) > sourcesMax {
-			r.wrong(p.value.Line, "%d sources: want at most %d", len(p.value.Content), sourcesMax)
-			continue
-		}
-		for _, one := range p.value.Content {
-			r.source(one)
-		}
+	all := r.in.Fields(n, "the file", []string{"sources"})["sources"]
+	if all == nil {
+		return
+	}
+	items := r.in.List(all, "sources")
+	if len(items) > sourcesMax {
+		r.in.Wrong(all.Line, "%d sources: want at most %d", len(items), sourcesMax)
+		return
+	}
+	for _, one := range items {
+		r.source(one)
 	}
 }
 
-// field is a key of a mapping with its value.
+// field is a key of a source with its value.
 type field struct {
 	key   string
 	value *yaml.Node
-}
-
-// fields returns the fields of a mapping with known keys.
-func (r *reader) fields(n *yaml.Node, what string, known []string) (list []field) {
-	if !r.is(n, yaml.MappingNode, what, "a mapping with "+strings.Join(known, ", ")) {
-		return nil
-	}
-	seen := map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		line, twice := seen[key.Value]
-		switch {
-		case twice:
-			r.wrong(key.Line, "key %q is there already, at line %d: keep one of them",
-				fleet.Word(key.Value), line)
-		case !slices.Contains(known, key.Value):
-			r.wrong(key.Line, "unknown key %q: want some of %s", fleet.Word(key.Value),
-				strings.Join(known, ", "))
-		default:
-			list = append(list, field{key.Value, value})
-		}
-		seen[key.Value] = key.Line
-	}
-	return list
-}
-
-func (r *reader) is(n *yaml.Node, kind yaml.Kind, what, want string) bool {
-	switch {
-	case n.Kind == yaml.AliasNode, n.Anchor != "", n.Style&yaml.TaggedStyle != 0:
-		r.wrong(n.Line, "%s has an alias, an anchor or a tag: write the value out", what)
-	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null":
-		r.wrong(n.Line, "%s has no value: want %s", what, want)
-	case n.Kind != kind:
-		r.wrong(n.Line, "%s is of another kind: want %s", what, want)
-	default:
-		return true
-	}
-	return false
 }
 
 // keysOf are the keys of a source.
@@ -124,25 +71,21 @@ var keysOf = strings.Fields("name preset secret_file customer customer_at class 
 
 func (r *reader) source(n *yaml.Node) {
 	s := Source{Class: Trigger, Bounds: usual(), Line: n.Line}
-	all := r.fields(n, "a source", keysOf)
-	if all == nil {
+	has := r.in.Fields(n, "a source", keysOf)
+	if has == nil {
 		return
 	}
-	for _, p := range all {
-		if p.key == "preset" {
-			s.Preset = r.word(p.value, "preset", Presets())
-			s.Form = presets[s.Preset]
-			s.Program = programOf(s.Preset)
-		}
+	if p := has["preset"]; p != nil {
+		s.Preset = r.in.Word(p, "preset", Presets())
+		s.Form = presets[s.Preset]
+		s.Program = programOf(s.Preset)
 	}
-	for _, p := range all {
-		if !r.program(&s, p) && !r.who(&s, p) && !r.bounds(&s.Bounds, p) {
+	// The order of keysOf counts: a later key may change what an earlier one means.
+	for _, key := range keysOf {
+		p := field{key, has[key]}
+		if p.value != nil && !r.program(&s, p) && !r.who(&s, p) && !r.bounds(&s.Bounds, p) {
 			r.form(&s.Form, p)
 		}
-	}
-	has := map[string]bool{}
-	for _, p := range all {
-		has[p.key] = true
 	}
 	r.whole(s, has)
 	r.list = append(r.list, s)
@@ -152,30 +95,28 @@ func (r *reader) source(n *yaml.Node) {
 func (r *reader) who(s *Source, p field) bool {
 	switch p.key {
 	case "name":
-		s.Name = r.name(p)
+		s.Name = r.in.Name(p.value, p.key)
 		if line, twice := r.names[s.Name]; twice && s.Name != "" {
-			r.wrong(p.value.Line, "source %s is there already, at line %d: choose another name", s.Name,
+			r.in.Wrong(p.value.Line, "source %s is there already, at line %d: choose another name", s.Name,
 				line)
 		}
 		if s.Name == SentName {
-			r.wrong(p.value.Line, "name %s is that of events which people send by hand: choose another",
+			r.in.Wrong(p.value.Line, "name %s is that of events which people send by hand: choose another",
 				SentName)
 		}
 		if s.Name == events.Own {
-			r.wrong(p.value.Line, "name %s is that of muster's own events: choose another", events.Own)
+			r.in.Wrong(p.value.Line, "name %s is that of muster's own events: choose another", events.Own)
 		}
 		r.names[s.Name] = p.value.Line
 	case "preset": // it was read before all others
 	case "secret_file":
-		if s.SecretFile = r.text(p); s.SecretFile != "" && !filepath.IsAbs(s.SecretFile) {
-			r.wrong(p.value.Line, "secret_file: want the absolute path of a file")
-		}
+		s.SecretFile = r.in.Path(p.value, p.key)
 	case "customer":
-		s.Customer = r.name(p)
+		s.Customer = r.in.Name(p.value, p.key)
 	case "customer_at":
 		s.CustomerAt = r.path(p)
 	case "class":
-		s.Class = Class(r.word(p.value, "class", []string{string(Management), string(Result),
+		s.Class = Class(r.in.Word(p.value, "class", []string{string(Management), string(Result),
 			string(Trigger)}))
 	default:
 		return false
@@ -187,11 +128,11 @@ func (r *reader) who(s *Source, p field) bool {
 func (r *reader) bounds(b *Bounds, p field) bool {
 	switch p.key {
 	case "per_minute":
-		b.PerMinute = r.number(p, perMinuteMax)
+		b.PerMinute = r.in.Number(p.value, p.key, 1, perMinuteMax)
 	case "waiting":
-		b.Waiting = r.number(p, waitingMax)
+		b.Waiting = r.in.Number(p.value, p.key, 1, waitingMax)
 	case "remember":
-		b.Remember = r.duration(p, rememberMin, rememberMax)
+		b.Remember = r.in.Duration(p.value, p.key, rememberMin, rememberMax)
 	default:
 		return false
 	}
@@ -211,9 +152,9 @@ func (r *reader) form(f *Form, p field) {
 	case "prefix":
 		f.Prefix = r.text(p)
 	case "hash":
-		f.Hash = r.word(p.value, "hash", []string{"sha256", "sha512"})
+		f.Hash = r.in.Word(p.value, "hash", []string{"sha256", "sha512"})
 	case "encoding":
-		f.Encoding = r.word(p.value, "encoding", []string{"hex", "base64"})
+		f.Encoding = r.in.Word(p.value, "encoding", []string{"hex", "base64"})
 	case "id":
 		f.ID = r.header(p)
 	case "time":
@@ -221,7 +162,7 @@ func (r *reader) form(f *Form, p field) {
 			f.Tolerance = tolerance
 		}
 	case "tolerance":
-		f.Tolerance = r.duration(p, time.Second, time.Hour)
+		f.Tolerance = r.in.Duration(p.value, p.key, time.Second, time.Hour)
 	case "kind":
 		f.Kind, f.KindAt = r.header(p), nil
 	case "kind_at":
@@ -230,20 +171,20 @@ func (r *reader) form(f *Form, p field) {
 }
 
 // whole refuses a source that lacks something, and keys that would have no effect.
-func (r *reader) whole(s Source, has map[string]bool) {
-	if !has["name"] {
-		r.wrong(s.Line, "a source needs a name: triggers and the last part of the URL have it")
+func (r *reader) whole(s Source, has map[string]*yaml.Node) {
+	if has["name"] == nil {
+		r.in.Wrong(s.Line, "a source needs a name: triggers and the last part of the URL have it")
 	}
-	if !has["preset"] {
-		r.wrong(s.Line, "a source needs a preset: want one of %s", strings.Join(Presets(), ", "))
+	if has["preset"] == nil {
+		r.in.Wrong(s.Line, "a source needs a preset: want one of %s", strings.Join(Presets(), ", "))
 	}
 	if s.Program != nil {
 		r.wholeProgram(s, has)
-	} else if !has["secret_file"] {
-		r.wrong(s.Line, "a source needs a secret_file: without one anybody could send events")
+	} else if has["secret_file"] == nil {
+		r.in.Wrong(s.Line, "a source needs a secret_file: without one anybody could send events")
 	}
 	if s.Customer != "" && s.CustomerAt != "" {
-		r.wrong(s.Line, "a source has customer and customer_at: want one of them")
+		r.in.Wrong(s.Line, "a source has customer and customer_at: want one of them")
 	}
 	if s.Preset == "" || s.Program != nil {
 		return // nobody knows what it means, or it has no form
@@ -252,51 +193,31 @@ func (r *reader) whole(s Source, has map[string]bool) {
 	macs := f.Proof == HMAC || f.Proof == Signed
 	switch {
 	case f.Proof == Basic && (f.User == "" || strings.Contains(f.User, ":")):
-		r.wrong(s.Line, "preset %s needs a user, without a colon", s.Preset)
+		r.in.Wrong(s.Line, "preset %s needs a user, without a colon", s.Preset)
 	case f.Proof != Basic && f.User != "":
-		r.wrong(s.Line, "user has no effect with preset %s: remove it", s.Preset)
+		r.in.Wrong(s.Line, "user has no effect with preset %s: remove it", s.Preset)
 	case !macs && (f.Hash != "" || f.Encoding != ""):
-		r.wrong(s.Line, "hash and encoding have no effect with preset %s: remove them", s.Preset)
+		r.in.Wrong(s.Line, "hash and encoding have no effect with preset %s: remove them", s.Preset)
 	case f.Proof == Signed && (f.ID != was.ID || f.Time != was.Time || f.Hash != was.Hash):
-		r.wrong(s.Line, "id, time and hash of preset %s are fixed: remove them", s.Preset)
+		r.in.Wrong(s.Line, "id, time and hash of preset %s are fixed: remove them", s.Preset)
 	case f.Proof != Signed && f.Time != "":
-		r.wrong(s.Line, "time: the proof of preset %s does not cover a time, so it would prove "+
+		r.in.Wrong(s.Line, "time: the proof of preset %s does not cover a time, so it would prove "+
 			"nothing: remove it", s.Preset)
 	case f.Proof == HMAC && f.ID != "":
-		r.wrong(s.Line, "id: the MAC of preset %s does not cover headers, so whoever repeats a message "+
-			"could write another: remove it", s.Preset)
+		r.in.Wrong(s.Line, "id: the MAC of preset %s does not cover headers, so whoever repeats a "+
+			"message could write another: remove it", s.Preset)
 	case f.Tolerance != 0 && f.Time == "":
-		r.wrong(s.Line, "tolerance has no effect without a time of the sender: remove it")
+		r.in.Wrong(s.Line, "tolerance has no effect without a time of the sender: remove it")
 	}
 }
+
+// textMax bounds a text of a source, in bytes.
+const textMax = 400
 
 func (r *reader) text(p field) string {
-	if !r.is(p.value, yaml.ScalarNode, p.key, "a text") {
-		return ""
-	}
-	if p.value.Value == "" || len(p.value.Value) > 400 ||
-		strings.ContainsFunc(p.value.Value, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		r.wrong(p.value.Line, "%s: want 1 to 400 characters without control characters", p.key)
-		return ""
-	}
-	return p.value.Value
-}
-
-func (r *reader) name(p field) string {
-	text := r.text(p)
-	if text != "" && fleet.CheckName(text) != nil {
-		r.wrong(p.value.Line, "%s %s: use letters, digits, '.', '-' and '_'", p.key,
-			wording.Quote(text))
-		return ""
-	}
-	return text
-}
-
-func (r *reader) word(n *yaml.Node, what string, known []string) string {
-	text := r.text(field{what, n})
-	if text != "" && !slices.Contains(known, text) {
-		r.wrong(n.Line, "%s %s is not known: want one of %s", what, wording.Quote(text),
-			strings.Join(known, ", "))
+	text, ok := r.in.Text(p.value, p.key)
+	if ok && (text == "" || len(text) > textMax) {
+		r.in.Wrong(p.value.Line, "%s: want 1 to %d characters", p.key, textMax)
 		return ""
 	}
 	return text
@@ -304,14 +225,10 @@ func (r *reader) word(n *yaml.Node, what string, known []string) string {
 
 // header reads the name of a header.
 func (r *reader) header(p field) string {
-	text := r.text(p)
-	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != "" {
-		r.wrong(p.value.Line, "%s %s: want the name of a header: letters, digits and '-'", p.key,
-			wording.Quote(text))
-		return ""
-	}
-	return text
+	return r.in.Like(p.value, p.key, headerWord(), "the name of a header: letters, digits and '-'")
 }
+
+var headerWord = lazyregexp.New(`^[A-Za-z0-9-]{1,400}$`)
 
 func (r *reader) path(p field) string {
 	text := r.text(p)
@@ -319,26 +236,7 @@ func (r *reader) path(p field) string {
 		return ""
 	}
 	if _, err := jsonpath.Split(text); err != nil {
-		r.wrong(p.value.Line, "%s: %s", p.key, err)
+		r.in.Wrong(p.value.Line, "%s: %s", p.key, err)
 	}
 	return text
-}
-
-func (r *reader) number(p field, most int) int {
-	text := r.text(p)
-	n, err := strconv.Atoi(text)
-	if text != "" && (err != nil || n < 1 || n > most) {
-		r.wrong(p.value.Line, "%s %s: want a number from 1 to %d", p.key, wording.Quote(text), most)
-	}
-	return n
-}
-
-func (r *reader) duration(p field, least, most time.Duration) time.Duration {
-	text := r.text(p)
-	d, err := time.ParseDuration(text)
-	if text != "" && (err != nil || d < least || d > most) {
-		r.wrong(p.value.Line, "%s %s: want a time from %s to %s, such as 30m", p.key,
-			wording.Quote(text), least, most)
-	}
-	return d
 }

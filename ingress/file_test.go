@@ -82,16 +82,16 @@ func TestAFileOfSourcesWithMistakesIsRefusedWhole(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	for _, want := range []string{
-		"3: preset \"githup\" is not known", "2: a source needs a secret_file", "4: source rules is there",
-		"6: secret_file: want the absolute path", "7: unknown key \"secret\"", "9: tolerance \"2h\"",
+		"3: preset: unknown word \"githup\"", "2: a source needs a secret_file", "4: source rules is there",
+		"6: secret_file: \"relative\": want the absolute path", "7: unknown key \"secret\"", "9: tolerance: \"2h\"",
 		"4: time: the proof of preset github does not cover",
 		"10: name hand is that of events", "10: hash and encoding have no effect",
 		"11: name \"a b\"", "11: a source has customer and customer_at", "11: preset basic needs a user",
 		"12: a source needs a name", "12: id, time and hash of preset standard-webhooks are fixed",
-		"13: hash \"sha1\" is not known", "13: per_minute \"0\"", "13: waiting \"many\"",
-		"13: remember \"1s\"", "13: id: the MAC of preset hmac", "14: header \"X Y\"", "14: kind_at: path",
-		"14: class \"urgent\" is not known", "14: user has no effect", "15: a source needs a preset",
-		"16: a source is of another kind",
+		"13: hash: unknown word \"sha1\"", "13: per_minute: \"0\"", "13: waiting: \"many\"",
+		"13: remember: \"1s\"", "13: id: the MAC of preset hmac", "14: header: \"X Y\"", "14: kind_at: path",
+		"14: class: unknown word \"urgent\"", "14: user has no effect", "15: a source needs a preset",
+		"16: a source is a list: want a mapping",
 	} {
 		line, text, _ := strings.Cut(want, ": ")
 		found := false

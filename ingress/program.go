@@ -51,7 +51,7 @@ func (r *reader) program(s *Source, p field) bool {
 	}
 	if s.Program == nil {
 		if s.Preset != "" {
-			r.wrong(p.value.Line, "%s has no effect with preset %s: remove it", p.key, s.Preset)
+			r.in.Wrong(p.value.Line, "%s has no effect with preset %s: remove it", p.key, s.Preset)
 		}
 		return true
 	}
@@ -59,24 +59,24 @@ func (r *reader) program(s *Source, p field) bool {
 	case "command":
 		s.Program.Command = r.command(p)
 	case "lines":
-		s.Program.Text = r.word(p.value, "lines", []string{"json", "text"}) == "text"
+		s.Program.Text = r.in.Word(p.value, "lines", []string{"json", "text"}) == "text"
 	case "repeated":
-		s.Program.Each = r.word(p.value, "repeated", []string{"drop", "keep"}) == "keep"
+		s.Program.Each = r.in.Word(p.value, "repeated", []string{"drop", "keep"}) == "keep"
 	case "every":
-		s.Program.Every = r.duration(p, everyMin, everyMax)
+		s.Program.Every = r.in.Duration(p.value, p.key, everyMin, everyMax)
 	}
 	return true
 }
 
 func (r *reader) command(p field) (words []string) {
-	if !r.is(p.value, yaml.SequenceNode, "command", "a list: the program and its arguments") {
-		return nil
-	}
-	for _, n := range p.value.Content {
+	for _, n := range r.in.List(p.value, p.key) {
 		words = append(words, r.text(field{"command", n}))
 	}
+	if p.value.Kind != yaml.SequenceNode {
+		return nil
+	}
 	if len(words) == 0 || len(words) > wordsMax || !filepath.IsAbs(words[0]) {
-		r.wrong(p.value.Line, "command: want the absolute path of a program, and at most %d arguments",
+		r.in.Wrong(p.value.Line, "command: want the absolute path of a program, and at most %d arguments",
 			wordsMax-1)
 		return nil
 	}
@@ -84,19 +84,19 @@ func (r *reader) command(p field) (words []string) {
 }
 
 // wholeProgram refuses a program that lacks something, and keys that mean nothing for one.
-func (r *reader) wholeProgram(s Source, has map[string]bool) {
-	if !has["command"] {
-		r.wrong(s.Line, "preset %s needs a command", programPreset)
+func (r *reader) wholeProgram(s Source, has map[string]*yaml.Node) {
+	if has["command"] == nil {
+		r.in.Wrong(s.Line, "preset %s needs a command", programPreset)
 	}
 	for _, key := range strings.Fields("secret_file user header prefix hash encoding id time " +
 		"tolerance kind") {
-		if has[key] {
-			r.wrong(s.Line, "%s has no effect with preset %s: remove it", key, programPreset)
+		if has[key] != nil {
+			r.in.Wrong(s.Line, "%s has no effect with preset %s: remove it", key, programPreset)
 		}
 	}
 	if s.Program.Text && (s.CustomerAt != "" || len(s.Form.KindAt) > 0) {
-		r.wrong(s.Line, "customer_at and kind_at have no effect with lines: text: remove them, or let "+
-			"the program print JSON")
+		r.in.Wrong(s.Line, "customer_at and kind_at have no effect with lines: text: remove them, or "+
+			"let the program print JSON")
 	}
 }
 

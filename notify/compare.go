@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"muster/internal/wording"
+	"muster/scripts"
 )
 
 // With returns rules with some more, whose names differ from those that are there. It leaves out
@@ -46,7 +47,8 @@ func (r *Rules) Lost(one Rule) (wrong []string) {
 			wrong = append(wrong, "there is no receiver "+wording.Quote(name)+
 				": server.notify names the file that has the receivers")
 		default:
-			wrong = append(wrong, "there is no receiver "+wording.Quote(name)+instead(name, known))
+			wrong = append(wrong, "there is no receiver "+wording.Quote(name)+": "+
+				scripts.Instead(name, known))
 		}
 	}
 	return wrong

@@ -2,5 +2,5 @@
 // against them, groups what belongs together, and writes the words of a message. It is pure: time
 // and what is known are arguments.
 //
-// Floor 2: may import fleet, jobs, scripts and internal/wording.
+// Floor 3: may import fleet, jobs, internal/strictyaml and what is below.
 package notify

@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
@@ -11,8 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"muster/fleet"
+	"muster/internal/strictyaml"
 	"muster/internal/wording"
 	"muster/jobs"
+	"muster/scripts"
 )
 
 // The bounds of a file.
@@ -28,6 +29,9 @@ const (
 	waitOutcome = 15 * time.Minute
 	waitOther   = 5 * time.Second
 )
+
+// wanted says what a file of rules has.
+const wanted = "a mapping with receivers and rules"
 
 // Parse reads the file of rules:
 //
@@ -45,13 +49,12 @@ const (
 // A file with a mistake is refused whole. The error is of type fleet.Mistakes and has all of them.
 // No error repeats a URL.
 func Parse(src fleet.Source) (*Rules, error) {
-	r := &reader{file: src.Name, rules: &Rules{}}
-	if root := r.document(src.Data); root != nil {
+	r := &reader{in: strictyaml.New(src.Name), rules: &Rules{}}
+	if root := r.in.Document(src.Data, wanted); root != nil {
 		r.read(root)
 	}
-	if len(r.mistakes) > 0 {
-		r.mistakes.Sort([]string{src.Name})
-		return nil, r.mistakes
+	if err := r.in.Err(); err != nil {
+		return nil, err
 	}
 	return r.rules, nil
 }
@@ -59,13 +62,12 @@ func Parse(src fleet.Source) (*Rules, error) {
 // ParseRules reads rules alone, as Parse reads a file with them. Which receivers there are is not
 // known.
 func ParseRules(src fleet.Source) ([]Rule, error) {
-	r := &reader{file: src.Name, rules: &Rules{}, alone: true}
-	if root := r.document(src.Data); root != nil {
+	r := &reader{in: strictyaml.New(src.Name), rules: &Rules{}, alone: true}
+	if root := r.in.Document(src.Data, wanted); root != nil {
 		r.read(root)
 	}
-	if len(r.mistakes) > 0 {
-		r.mistakes.Sort([]string{src.Name})
-		return nil, r.mistakes
+	if err := r.in.Err(); err != nil {
+		return nil, err
 	}
 	return r.rules.list, nil
 }
@@ -76,44 +78,44 @@ func (r *reader) read(root *yaml.Node) {
 		known = known[1:]
 	}
 	if fleet.Foreign(root, known) {
-		r.mistake(root.Line, "this is no file of notifications: it has no known key: want receivers "+
+		r.in.Wrong(root.Line, "this is no file of notifications: it has no known key: want receivers "+
 			"and rules")
 		return
 	}
-	top := r.fields(root, "the file", known)
+	top := r.in.Fields(root, "the file", known)
 	if n := top["receivers"]; n != nil {
-		for _, p := range r.pairs(n, "receivers") {
+		for _, p := range r.in.Pairs(n, "receivers") {
 			r.receiver(p)
 		}
 	}
 	if n := top["rules"]; n != nil {
 		names := map[string]int{}
-		for _, item := range r.list(n, "rules") {
+		for _, item := range r.in.List(n, "rules") {
 			r.rule(item, names)
 		}
 	}
 	if len(r.rules.list) > rulesMax || len(r.rules.receivers) > receiversMax {
-		r.mistake(root.Line, "%d rules and %d receivers: want at most %d and %d", len(r.rules.list),
+		r.in.Wrong(root.Line, "%d rules and %d receivers: want at most %d and %d", len(r.rules.list),
 			len(r.rules.receivers), rulesMax, receiversMax)
 	}
 	for _, used := range r.to {
 		if !r.alone && !slices.Contains(r.names, used.Value) {
-			r.mistake(used.Line, "there is no receiver %s%s", wording.Quote(used.Value),
-				instead(used.Value, r.names))
+			r.in.Wrong(used.Line, "there is no receiver %s: %s", wording.Quote(used.Value),
+				scripts.Instead(used.Value, r.names))
 		}
 	}
 }
 
 func (r *reader) rule(n *yaml.Node, names map[string]int) {
-	f := r.fields(n, "a rule", []string{"name", "what", "outcomes", "customers", "runbooks", "zones",
-		"group", "wait", "cleared", "on_change", "to"})
+	f := r.in.Fields(n, "a rule", []string{"name", "what", "outcomes", "customers", "runbooks",
+		"zones", "group", "wait", "cleared", "on_change", "to"})
 	if f == nil {
 		return
 	}
-	one := Rule{Name: r.name(f["name"], n, "a rule"), Group: ByTask, Place: Place{r.file, n.Line},
-		Cleared: r.yes(f["cleared"], "cleared"), OnChange: r.yes(f["on_change"], "on_change")}
+	one := Rule{Name: r.name(f["name"], n, "a rule"), Group: ByTask, Place: Place{r.in.File, n.Line},
+		Cleared: r.yes(f, "cleared"), OnChange: r.yes(f, "on_change")}
 	if line, twice := names[one.Name]; twice && one.Name != "" {
-		r.mistake(n.Line, "rule %s is there already, at line %d: choose another name", one.Name, line)
+		r.in.Wrong(n.Line, "rule %s is there already, at line %d: choose another name", one.Name, line)
 	}
 	names[one.Name] = n.Line
 	for _, w := range r.words(f["what"], n, "what", wordsOf(Whats())) {
@@ -128,7 +130,7 @@ func (r *reader) rule(n *yaml.Node, names map[string]int) {
 		r.patterns(f["runbooks"], "runbooks")
 	one.Zones = r.patterns(f["zones"], "zones")
 	if g := f["group"]; g != nil {
-		one.Group = Group(r.word(g, "group", wordsOf(groups())))
+		one.Group = Group(r.in.Word(g, "group", wordsOf(groups())))
 	}
 	one.Wait = r.waitOf(f["wait"], one)
 	r.sense(f, one)
@@ -141,7 +143,7 @@ func (r *reader) rule(n *yaml.Node, names map[string]int) {
 func (r *reader) waitOf(n *yaml.Node, one Rule) time.Duration {
 	switch {
 	case n != nil:
-		return r.duration(n, "wait", 0, waitMax)
+		return r.in.Duration(n, "wait", 0, waitMax)
 	case slices.Contains(one.Whats, Outcome), slices.Contains(one.Whats, WindowMissed):
 		return waitOutcome
 	case slices.Contains(one.Whats, TaskEnded) && one.Group == ByTask:
@@ -155,7 +157,7 @@ func (r *reader) sense(f map[string]*yaml.Node, one Rule) {
 	refuse := func(key string, fits []What, what string) {
 		for _, w := range one.Whats {
 			if n := f[key]; n != nil && !slices.Contains(fits, w) {
-				r.mistake(n.Line, "%s: %s has no %s, so the rule would never tell of it: make it a rule "+
+				r.in.Wrong(n.Line, "%s: %s has no %s, so the rule would never tell of it: make it a rule "+
 					"of its own", key, w, what)
 			}
 		}
@@ -169,26 +171,26 @@ func (r *reader) sense(f map[string]*yaml.Node, one Rule) {
 		for _, w := range one.Whats {
 			if w == TaskEnded || w == ApprovalWanted || w == ScheduleFailed || w == NodeGone ||
 				w == DeliveryExpired {
-				r.mistake(n.Line, "zones: %s is of no single zone, so the rule would never tell of it", w)
+				r.in.Wrong(n.Line, "zones: %s is of no single zone, so the rule would never tell of it", w)
 			}
 		}
 	}
 }
 
-func (r *reader) receiver(p pair) {
-	one := Receiver{Name: p.key.Value, Expire: expireUsual}
+func (r *reader) receiver(p strictyaml.Pair) {
+	one := Receiver{Name: p.Key.Value, Expire: expireUsual}
 	if fleet.CheckName(one.Name) != nil {
-		r.mistake(p.key.Line, "receiver %s: use letters, digits, '.', '-' and '_'",
+		r.in.Wrong(p.Key.Line, "receiver %s: use letters, digits, '.', '-' and '_'",
 			wording.Quote(one.Name))
 	}
 	ways := []string{"webhook", "slack", "alertmanager", "mail", "program"}
 	r.names = append(r.names, one.Name)
-	f := r.fields(p.value, "receiver "+wording.Clip(one.Name), append(ways, "expire"))
+	f := r.in.Fields(p.Value, "receiver "+wording.Clip(one.Name), append(ways, "expire"))
 	if f == nil {
 		return
 	}
 	if n := f["expire"]; n != nil {
-		one.Expire = r.duration(n, "expire", expireMin, expireMax)
+		one.Expire = r.in.Duration(n, "expire", expireMin, expireMax)
 	}
 	found := 0
 	for _, way := range ways {
@@ -211,54 +213,53 @@ func (r *reader) receiver(p pair) {
 		}
 	}
 	if found != 1 {
-		r.mistake(p.key.Line, "receiver %s has %s: want one of %s", wording.Clip(one.Name),
+		r.in.Wrong(p.Key.Line, "receiver %s has %s: want one of %s", wording.Clip(one.Name),
 			wording.Count(found, "way"), strings.Join(ways, ", "))
 	}
 	r.rules.receivers = append(r.rules.receivers, one)
 }
 
 func (r *reader) webhook(n *yaml.Node, way string, more ...string) *Webhook {
-	f := r.fields(n, way, append([]string{"url", "url_file", "ca_file"}, more...))
+	f := r.in.Fields(n, way, append([]string{"url", "url_file", "ca_file"}, more...))
 	if f == nil {
 		return &Webhook{}
 	}
-	w := &Webhook{URLFile: r.path(f["url_file"], "url_file"),
-		KeyFile: r.path(f["key_file"], "key_file"),
-		CAFile:  r.path(f["ca_file"], "ca_file"), Password: r.path(f["password_file"], "password_file")}
+	w := &Webhook{URLFile: r.path(f, "url_file"), KeyFile: r.path(f, "key_file"),
+		CAFile: r.path(f, "ca_file"), Password: r.path(f, "password_file")}
 	if u := f["url"]; u != nil {
-		text, _ := r.text(u, "url")
+		text, _ := r.in.Text(u, "url")
 		w.URL = text
 		if err := CheckURL(text); err != nil {
-			r.mistake(u.Line, "url: %v", err)
+			r.in.Wrong(u.Line, "url: %v", err)
 		}
 	}
 	if (f["url"] == nil) == (f["url_file"] == nil) {
-		r.mistake(n.Line, "%s needs either url, or url_file where the URL itself is a secret", way)
+		r.in.Wrong(n.Line, "%s needs either url, or url_file where the URL itself is a secret", way)
 	}
 	if way == "webhook" && f["key_file"] == nil {
-		r.mistake(n.Line, "webhook needs key_file, a file with the key that signs the messages: so the "+
+		r.in.Wrong(n.Line, "webhook needs key_file, a file with the key that signs the messages: so the "+
 			"receiver can tell who sends")
 	}
 	if u := f["user"]; u != nil {
-		w.User, _ = r.text(u, "user")
+		w.User, _ = r.in.Text(u, "user")
 	}
 	if (f["user"] == nil) != (f["password_file"] == nil) {
-		r.mistake(n.Line, "%s has one of user and password_file: want both or none", way)
+		r.in.Wrong(n.Line, "%s has one of user and password_file: want both or none", way)
 	}
 	return w
 }
 
 func (r *reader) program(n *yaml.Node) *Program {
-	f := r.fields(n, "program", []string{"argv", "timeout"})
+	f := r.in.Fields(n, "program", []string{"argv", "timeout"})
 	p := &Program{Timeout: 30 * time.Second}
 	for _, arg := range r.texts(f["argv"], n, "argv", "the path of a program, and its arguments") {
 		p.Argv = append(p.Argv, arg.Value)
 	}
 	if len(p.Argv) > 0 && !filepath.IsAbs(p.Argv[0]) {
-		r.mistake(f["argv"].Line, "argv: %s: want an absolute path", wording.Quote(p.Argv[0]))
+		r.in.Wrong(f["argv"].Line, "argv: %s: want an absolute path", wording.Quote(p.Argv[0]))
 	}
 	if t := f["timeout"]; t != nil {
-		p.Timeout = r.duration(t, "timeout", time.Second, 5*time.Minute)
+		p.Timeout = r.in.Duration(t, "timeout", time.Second, 5*time.Minute)
 	}
 	return p
 }
@@ -270,7 +271,7 @@ func (r *reader) patterns(n *yaml.Node, what string) (list []string) {
 	}
 	for _, one := range r.texts(n, n, what, "names or patterns") {
 		if _, err := path.Match(one.Value, ""); err != nil {
-			r.mistake(one.Line, "%s: %s is no pattern: want a name, or one with * and ?", what,
+			r.in.Wrong(one.Line, "%s: %s is no pattern: want a name, or one with * and ?", what,
 				wording.Quote(one.Value))
 		}
 		list = append(list, one.Value)
@@ -284,14 +285,4 @@ func wordsOf[T ~string](list []T) []string {
 		out[i] = string(w)
 	}
 	return out
-}
-
-func instead(word string, known []string) string {
-	if near := wording.Nearest(word, known); near != "" {
-		return fmt.Sprintf(": did you mean %s?", near)
-	}
-	if len(known) == 0 {
-		return ""
-	}
-	return ": want one of " + wording.ClipList(strings.Join(known, ", "))
 }

@@ -12,6 +12,6 @@
 // then searched among those that the selector of the file picks. So no event can widen a
 // selector, whatever is in it.
 //
-// Floor 2: may import events, fleet, jobs, scripts, windows, internal/jsonpath and
-// internal/wording.
+// Floor 3: may import events, jobs, windows, internal/jsonpath, internal/strictyaml and what is
+// below.
 package triggers

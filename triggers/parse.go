@@ -3,7 +3,6 @@ package triggers
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"muster/fleet"
+	"muster/internal/strictyaml"
 	"muster/internal/wording"
 )
 
@@ -56,37 +56,36 @@ const (
 //
 // A file with a mistake is refused whole. The error is of type fleet.Mistakes and has all of them.
 func Parse(src fleet.Source) (*Set, error) {
-	r := &reader{file: src.Name}
+	r := reader{strictyaml.New(src.Name)}
 	s := &Set{}
-	if root := r.document(src.Data); root != nil {
+	if root := r.in.Document(src.Data, "a mapping with triggers"); root != nil {
 		s.list = r.top(root)
 	}
-	if len(r.mistakes) > 0 {
-		r.mistakes.Sort([]string{src.Name})
-		return nil, r.mistakes
+	if err := r.in.Err(); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
-func (r *reader) top(root *yaml.Node) (list []Trigger) {
+func (r reader) top(root *yaml.Node) (list []Trigger) {
 	if fleet.Foreign(root, []string{"triggers"}) {
-		r.mistake(root.Line, "this is no file of triggers: it has no known key: want triggers")
+		r.in.Wrong(root.Line, "this is no file of triggers: it has no known key: want triggers")
 		return nil
 	}
-	f := r.fields(root, "the file", []string{"triggers"})
+	f := r.in.Fields(root, "the file", []string{"triggers"})
 	if f["triggers"] == nil {
 		return nil
 	}
-	items := r.items(f["triggers"], "triggers")
+	items := r.in.Filled(f["triggers"], "triggers", leave)
 	if len(items) > triggersMax {
-		r.mistake(root.Line, "%d triggers: at most %d", len(items), triggersMax)
+		r.in.Wrong(root.Line, "%d triggers: at most %d", len(items), triggersMax)
 		return nil
 	}
 	names := map[string]int{}
 	for _, n := range items {
 		t := r.trigger(n)
 		if line, twice := names[t.Name]; twice && t.Name != "" {
-			r.mistake(n.Line, "trigger %s is there already, at line %d: choose another name", t.Name,
+			r.in.Wrong(n.Line, "trigger %s is there already, at line %d: choose another name", t.Name,
 				line)
 		}
 		names[t.Name] = n.Line
@@ -99,25 +98,25 @@ var triggerKeys = append([]string{"name", "enabled", "source", "kind", "customer
 	"debounce", "limit", "runbook", "args", "on", "host", "labels", "at_most", "window", "expire",
 	"expect", "priority", "supersedes", "only", "disruptive", "hold"}, rolloutKeys...)
 
-func (r *reader) trigger(n *yaml.Node) Trigger {
-	f := r.fields(n, "a trigger", triggerKeys)
-	t := Trigger{File: r.file, Line: n.Line}
+func (r reader) trigger(n *yaml.Node) Trigger {
+	f := r.in.Fields(n, "a trigger", triggerKeys)
+	t := Trigger{File: r.in.File, Line: n.Line}
 	if f == nil {
 		return t
 	}
 	t.Name, t.Enabled = r.name(n, f["name"]), r.flag(f["enabled"], "enabled", true)
 	if f["source"] == nil {
-		r.mistake(n.Line, "source is missing: want the names of sources of events, or patterns")
+		r.in.Wrong(n.Line, "source is missing: want the names of sources of events, or patterns")
 	}
 	t.Match = Match{Sources: r.texts(f["source"], "source"), Kinds: r.texts(f["kind"], "kind"),
 		Customers: r.texts(f["customers"], "customers")}
 	if f["when"] != nil {
-		for _, one := range r.items(f["when"], "when") {
+		for _, one := range r.in.Filled(f["when"], "when", leave) {
 			t.Match.When = append(t.Match.When, r.condition(one))
 		}
 	}
 	if len(t.Match.When) > conditionsMax {
-		r.mistake(f["when"].Line, "%d conditions: at most %d", len(t.Match.When), conditionsMax)
+		r.in.Wrong(f["when"].Line, "%d conditions: at most %d", len(t.Match.When), conditionsMax)
 	}
 	if d := f["debounce"]; d != nil {
 		t.Debounce = r.debounce(d)
@@ -129,10 +128,10 @@ func (r *reader) trigger(n *yaml.Node) Trigger {
 	return t
 }
 
-func (r *reader) condition(n *yaml.Node) Condition {
+func (r reader) condition(n *yaml.Node) Condition {
 	ops := []string{string(Equals), string(Glob), string(OneOf), string(Exists)}
 	c := Condition{Line: n.Line}
-	f := r.fields(n, "a condition", append([]string{"field", "event", "before"}, ops...))
+	f := r.in.Fields(n, "a condition", append([]string{"field", "event", "before"}, ops...))
 	if f == nil {
 		return c
 	}
@@ -149,36 +148,36 @@ func (r *reader) condition(n *yaml.Node) Condition {
 		case OneOf:
 			c.Values = r.texts(v, op)
 		case Exists:
-			c.Values = []string{strconv.FormatBool(r.flag(v, op, true))}
+			c.Values = []string{strconv.FormatBool(r.in.Flag(v, op))}
 		default:
-			text, _ := r.text(v, op)
+			text, _ := r.in.Text(v, op)
 			c.Values = []string{text}
 		}
 	}
 	if found != 1 {
-		r.mistake(n.Line, "a condition has %s: want one of %s", wording.Count(found, "comparison"),
+		r.in.Wrong(n.Line, "a condition has %s: want one of %s", wording.Count(found, "comparison"),
 			strings.Join(ops, ", "))
 	}
 	return c
 }
 
-func (r *reader) debounce(n *yaml.Node) *Debounce {
-	f := r.fields(n, "debounce", []string{"quiet", "longest", "by"})
+func (r reader) debounce(n *yaml.Node) *Debounce {
+	f := r.in.Fields(n, "debounce", []string{"quiet", "longest", "by"})
 	if f == nil {
 		return nil
 	}
 	d := &Debounce{}
 	if f["quiet"] == nil {
-		r.mistake(n.Line, "debounce needs quiet: the trigger fires when no event has come for so long")
+		r.in.Wrong(n.Line, "debounce needs quiet: the trigger fires when no event has come for so long")
 	} else {
-		d.Quiet = r.duration(f["quiet"], "quiet", quietMin, quietMax)
+		d.Quiet = r.in.Duration(f["quiet"], "quiet", quietMin, quietMax)
 	}
 	d.Longest = min(10*d.Quiet, longestMax)
 	if f["longest"] != nil {
-		d.Longest = r.duration(f["longest"], "longest", d.Quiet, longestMax)
+		d.Longest = r.in.Duration(f["longest"], "longest", d.Quiet, longestMax)
 	}
 	if by := f["by"]; by != nil {
-		if text, ok := r.text(by, "by"); ok {
+		if text, ok := r.in.Text(by, "by"); ok {
 			field := r.path(by, text)
 			d.By = &field
 		}
@@ -187,8 +186,8 @@ func (r *reader) debounce(n *yaml.Node) *Debounce {
 }
 
 // limit reads a bound on how often something happens, such as 10/1h.
-func (r *reader) limit(n *yaml.Node) Limit {
-	text, ok := r.text(n, "limit")
+func (r reader) limit(n *yaml.Node) Limit {
+	text, ok := r.in.Text(n, "limit")
 	if !ok {
 		return Limit{}
 	}
@@ -197,7 +196,7 @@ func (r *reader) limit(n *yaml.Node) Limit {
 	d, perErr := time.ParseDuration(per)
 	wrong := errors.Join(err, perErr) != nil || most < 1 || most > limitMax
 	if wrong || d < periodMin || d > perMax {
-		r.mistake(n.Line, "limit: %s: want how often in which time, such as 10/1h: 1 to %d, "+
+		r.in.Wrong(n.Line, "limit: %s: want how often in which time, such as 10/1h: 1 to %d, "+
 			"and %s to %s", wording.Quote(text), limitMax, periodMin, perMax)
 	}
 	return Limit{most, d}
@@ -207,65 +206,62 @@ func (r *reader) limit(n *yaml.Node) Limit {
 var valueKeys = []string{"field", "event", "before"}
 
 // valueOf reads {field: PATH}, {event: WHAT}, each perhaps with before.
-func (r *reader) valueOf(n *yaml.Node, what string) Field {
-	f := r.fields(n, what, valueKeys)
+func (r reader) valueOf(n *yaml.Node, what string) Field {
+	f := r.in.Fields(n, what, valueKeys)
 	if f == nil {
 		return Field{}
 	}
 	return r.fieldOf(n, f)
 }
 
-func (r *reader) fieldOf(n *yaml.Node, f map[string]*yaml.Node) Field {
+func (r reader) fieldOf(n *yaml.Node, f map[string]*yaml.Node) Field {
 	var out Field
 	if (f["field"] == nil) == (f["event"] == nil) {
-		r.mistake(n.Line, "want one of field, a path in the body of the event, and event, which is one "+
+		r.in.Wrong(n.Line, "want one of field, a path in the body of the event, and event, which is one "+
 			"of %s", strings.Join(abouts(), ", "))
 	} else if f["field"] != nil {
-		if text, ok := r.text(f["field"], "field"); ok {
+		if text, ok := r.in.Text(f["field"], "field"); ok {
 			out = r.path(f["field"], text)
 		}
 	} else {
-		out.About = r.choice(f["event"], "event", abouts()...)
+		out.About = r.in.Word(f["event"], "event", abouts())
 	}
 	if b := f["before"]; b != nil {
-		if out.Before, _ = r.text(b, "before"); out.Before == "" {
-			r.mistake(b.Line, `before is empty: want the text that ends the value, such as ":"`)
+		if out.Before, _ = r.in.Text(b, "before"); out.Before == "" {
+			r.in.Wrong(b.Line, `before is empty: want the text that ends the value, such as ":"`)
 		}
 	}
 	return out
 }
 
-func (r *reader) path(n *yaml.Node, text string) Field {
+func (r reader) path(n *yaml.Node, text string) Field {
 	f, err := newField(text)
 	if err != nil {
-		r.mistake(n.Line, "%v", err)
+		r.in.Wrong(n.Line, "%v", err)
 	}
 	return f
 }
 
-func (r *reader) args(n *yaml.Node) (list []Argument) {
-	for _, p := range r.pairs(n, "args") {
-		a := Argument{Name: p.key.Value, Line: p.key.Line}
-		if p.value.Kind != yaml.MappingNode {
-			if text, ok := r.long(p.value, "argument "+fleet.Word(a.Name)); ok {
+func (r reader) args(n *yaml.Node) (list []Argument) {
+	for _, p := range r.in.Pairs(n, "args") {
+		a := Argument{Name: p.Key.Value, Line: p.Key.Line}
+		if p.Value.Kind != yaml.MappingNode {
+			if text, ok := r.in.Long(p.Value, "argument "+fleet.Word(a.Name)); ok {
 				a.Text = &text
 			}
 			list = append(list, a)
 			continue
 		}
-		f := r.fields(p.value, "argument "+fleet.Word(a.Name), append([]string{"file"}, valueKeys...))
+		f := r.in.Fields(p.Value, "argument "+fleet.Word(a.Name), append([]string{"file"}, valueKeys...))
 		switch {
 		case f == nil:
 		case f["file"] != nil && len(f) > 1:
-			r.mistake(p.value.Line, "argument %s has a file and a field: want one of them",
+			r.in.Wrong(p.Value.Line, "argument %s has a file and a field: want one of them",
 				fleet.Word(a.Name))
 		case f["file"] != nil:
-			if a.File, _ = r.text(f["file"], "file"); !filepath.IsAbs(a.File) {
-				r.mistake(f["file"].Line, "file: %s: want the absolute path of a file",
-					wording.Quote(a.File))
-			}
+			a.File = r.in.Path(f["file"], "file")
 		default:
-			field := r.fieldOf(p.value, f)
+			field := r.fieldOf(p.Value, f)
 			a.Field = &field
 		}
 		list = append(list, a)
@@ -273,16 +269,16 @@ func (r *reader) args(n *yaml.Node) (list []Argument) {
 	return list
 }
 
-func (r *reader) aim(at *yaml.Node, f map[string]*yaml.Node) Aim {
+func (r reader) aim(at *yaml.Node, f map[string]*yaml.Node) Aim {
 	a := Aim{Line: at.Line}
 	if f["on"] == nil {
-		r.mistake(at.Line, "on is missing: want a selector, which bounds the hosts of each event")
-	} else if text, ok := r.text(f["on"], "on"); ok {
+		r.in.Wrong(at.Line, "on is missing: want a selector, which bounds the hosts of each event")
+	} else if text, ok := r.in.Text(f["on"], "on"); ok {
 		a.On, a.Line = text, f["on"].Line
 		if sel, err := fleet.ParseSelector(text); err != nil {
-			r.mistake(a.Line, "on: %s", wording.ErrorLine(err))
+			r.in.Wrong(a.Line, "on: %s", wording.ErrorLine(err))
 		} else if len(sel.Earlier()) > 0 {
-			r.mistake(a.Line, "on: %s names a task: want hosts or labels", wording.Quote(text))
+			r.in.Wrong(a.Line, "on: %s names a task: want hosts or labels", wording.Quote(text))
 		}
 	}
 	if f["host"] != nil {
@@ -290,58 +286,53 @@ func (r *reader) aim(at *yaml.Node, f map[string]*yaml.Node) Aim {
 		a.Host = &field
 	}
 	if f["labels"] != nil {
-		for _, p := range r.pairs(f["labels"], "labels") {
-			field := r.valueOf(p.value, "label "+fleet.Word(p.key.Value))
-			a.Labels = append(a.Labels, LabelField{p.key.Value, field})
+		for _, p := range r.in.Pairs(f["labels"], "labels") {
+			field := r.valueOf(p.Value, "label "+fleet.Word(p.Key.Value))
+			a.Labels = append(a.Labels, LabelField{p.Key.Value, field})
 		}
 	}
 	if f["at_most"] == nil {
-		r.mistake(at.Line, "at_most is missing: want the number of hosts that one event may concern; "+
+		r.in.Wrong(at.Line, "at_most is missing: want the number of hosts that one event may concern; "+
 			"more are refused")
 		return a
 	}
-	text, _ := r.text(f["at_most"], "at_most")
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > atMostMax {
-		r.mistake(f["at_most"].Line, "at_most: %s: want a number from 1 to %d", wording.Quote(text),
-			atMostMax)
-	}
-	a.AtMost = n
+	a.AtMost = r.in.Number(f["at_most"], "at_most", 1, atMostMax)
 	return a
 }
 
-func (r *reader) work(at *yaml.Node, f map[string]*yaml.Node) Work {
+func (r reader) work(at *yaml.Node, f map[string]*yaml.Node) Work {
 	w := Work{Aim: r.aim(at, f), Disruptive: r.flag(f["disruptive"], "disruptive", false),
 		Hold: r.flag(f["hold"], "hold", false), Rollout: r.rollout(f)}
 	if f["runbook"] == nil {
-		r.mistake(at.Line, "runbook is missing: want the name of one")
+		r.in.Wrong(at.Line, "runbook is missing: want the name of one")
 	} else {
-		w.Runbook, _ = r.text(f["runbook"], "runbook")
+		w.Runbook, _ = r.in.Text(f["runbook"], "runbook")
 	}
 	if f["args"] != nil {
 		w.Args = r.args(f["args"])
 	}
 	for _, a := range w.Args {
 		if a.Field != nil && slices.Contains([]string{"exec", "script"}, w.Runbook) {
-			r.mistake(a.Line, "argument %s of runbook %s is a command, and an event carries none: write it "+
-				"out, or bind the field to an argument of a runbook of your own", fleet.Word(a.Name), w.Runbook)
+			r.in.Wrong(a.Line, "argument %s of runbook %s is a command, and an event carries none: write "+
+				"it out, or bind the field to an argument of a runbook of your own", fleet.Word(a.Name),
+				w.Runbook)
 		}
 	}
 	if f["window"] != nil {
-		w.Window = r.choice(f["window"], "window", "none", "required") == "required"
+		w.Window = r.in.Word(f["window"], "window", []string{"none", "required"}) == "required"
 	}
 	if f["priority"] != nil {
-		w.Priority = r.choice(f["priority"], "priority", "normal", "high", "low")
+		w.Priority = r.in.Word(f["priority"], "priority", []string{"normal", "high", "low"})
 	}
 	if f["only"] != nil {
-		w.Only = r.choice(f["only"], "only", "check", "diff")
+		w.Only = r.in.Word(f["only"], "only", []string{"check", "diff"})
 	}
 	if f["supersedes"] != nil {
-		w.Supersedes, _ = r.text(f["supersedes"], "supersedes")
+		w.Supersedes, _ = r.in.Text(f["supersedes"], "supersedes")
 	}
 	for key, into := range map[string]*string{"expire": &w.Expire, "expect": &w.Expect} {
 		if f[key] != nil {
-			*into = r.duration(f[key], key, periodMin, periodMax).String()
+			*into = r.in.Duration(f[key], key, periodMin, periodMax).String()
 		}
 	}
 	return w

@@ -2,7 +2,6 @@ package repositories
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -14,8 +13,8 @@ import (
 
 	"muster/api"
 	"muster/cli"
+	"muster/cli/checks"
 	"muster/fleet"
-	"muster/internal/files"
 	"muster/internal/repofile"
 	"muster/internal/wording"
 )
@@ -238,25 +237,8 @@ func heard(ctx context.Context, s *cli.Session, name string, asked int64) (api.R
 	}
 }
 
-// fileMax bounds a file of repositories.
-const fileMax = 1 << 20 // bytes
-
-// found has the findings of check.
-type found struct {
-	Repositories int     `json:"repositories"`
-	Mistakes     []place `json:"mistakes"`
-}
-
-type place struct {
-	File string `json:"file"`
-	Line int    `json:"line"`
-	Text string `json:"text"`
-}
-
 func newCheck() *cobra.Command {
-	output := ""
-	c := &cobra.Command{
-		Use:   "check FILE",
+	return checks.New(&cobra.Command{
 		Short: "Report the mistakes in a file of repositories",
 		Long: `check lists every mistake in a file of repositories with its line. It asks no server, and
 no repository.
@@ -264,45 +246,9 @@ no repository.
 Exit codes: 0 there are no mistakes, 1 there are, 2 wrong use, or a file cannot be read.`,
 		Example: "  muster repository check repositories.yaml\n" +
 			"  muster repository check repositories.yaml -o json",
-		Args: cobra.ExactArgs(1),
-	}
-	c.Flags().StringVarP(&output, "output", "o", cli.OutputTable, "table or json")
-	cli.CompleteFlag(c, "output", cli.OutputTable, cli.OutputJSON)
-	c.Annotations = map[string]string{cli.Offline: "yes"}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := cli.CheckOutput(output); err != nil {
-			return cli.Exit(cli.ExitUsage, err)
-		}
-		return check(c, args[0], output == cli.OutputJSON)
-	}
-	return c
-}
-
-func check(c *cobra.Command, path string, json bool) error {
-	data, err := files.ReadGiven(c.Context(), path, fileMax)
-	if err != nil {
-		return cli.Exit(cli.ExitUsage, err)
-	}
-	f := found{Mistakes: []place{}}
-	set, err := repofile.Parse(fleet.Source{Name: path, Data: data})
-	var wrong fleet.Mistakes
-	if err != nil && !errors.As(err, &wrong) {
-		return cli.Exit(cli.ExitUsage, err)
-	}
-	for _, m := range wrong {
-		f.Mistakes = append(f.Mistakes, place{m.File, m.Line, m.Text})
-	}
-	f.Repositories = len(set.All())
-	switch {
-	case json:
-		err = cli.PrintJSON(c.OutOrStdout(), f)
-	case len(wrong) > 0:
-		err = wrong
-	default:
-		_, err = fmt.Fprintf(c.OutOrStdout(), "repositories: %d, no mistakes\n", f.Repositories)
-	}
-	if err != nil || len(wrong) > 0 {
-		return cli.Exit(cli.ExitNotAll, err)
-	}
-	return nil
+	}, func(src fleet.Source) (map[string]int, string, error) {
+		set, err := repofile.Parse(src)
+		n := len(set.All())
+		return map[string]int{"repositories": n}, fmt.Sprintf("repositories: %d", n), err
+	})
 }

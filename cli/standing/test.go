@@ -11,16 +11,12 @@ import (
 
 	"muster/api"
 	"muster/cli"
-	"muster/fleet"
 	"muster/internal/files"
 	"muster/triggers"
 )
 
-// eventMax bounds the body of an event, and fileMax the file of triggers.
-const (
-	eventMax = 1 << 20 // bytes
-	fileMax  = 1 << 20
-)
+// eventMax bounds the body of an event.
+const eventMax = 1 << 20 // bytes
 
 func newTest() *cobra.Command {
 	var t api.TriggerTest
@@ -86,70 +82,4 @@ func write(s *cli.Session, got api.TriggerTested) error {
 		return s.Write("there are no triggers\n")
 	}
 	return s.Write(cli.DecisionLines(got.Decisions))
-}
-
-// found holds the findings of check for programs.
-type found struct {
-	Triggers int     `json:"triggers"`
-	Mistakes []place `json:"mistakes"`
-}
-
-// place is a mistake with its place.
-type place struct {
-	File string `json:"file"`
-	Line int    `json:"line"`
-	Text string `json:"text"`
-}
-
-func newCheck() *cobra.Command {
-	output := ""
-	c := &cobra.Command{
-		Use:   "check FILE",
-		Short: "Report the mistakes in a file of triggers",
-		Long: `check lists every mistake in a file of triggers with its line. It asks no server, so it
-does not know the runbooks; a server checks their names and arguments, too.
-
-Exit codes: 0 there are no mistakes, 1 there are, 2 wrong use, or a file cannot be read.`,
-		Example: "  muster trigger check triggers.yaml\n  muster trigger check triggers.yaml -o json",
-		Args:    cobra.ExactArgs(1),
-	}
-	c.Flags().StringVarP(&output, "output", "o", cli.OutputTable, "table or json")
-	cli.CompleteFlag(c, "output", cli.OutputTable, cli.OutputJSON)
-	c.Annotations = map[string]string{cli.Offline: "yes"}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := cli.CheckOutput(output); err != nil {
-			return cli.Exit(cli.ExitUsage, err)
-		}
-		return check(c, args[0], output == cli.OutputJSON)
-	}
-	return c
-}
-
-func check(c *cobra.Command, path string, json bool) error {
-	data, err := files.ReadGiven(c.Context(), path, fileMax)
-	if err != nil {
-		return cli.Exit(cli.ExitUsage, err)
-	}
-	f := found{Mistakes: []place{}}
-	set, err := triggers.Parse(fleet.Source{Name: path, Data: data})
-	var wrong fleet.Mistakes
-	if err != nil && !errors.As(err, &wrong) {
-		return cli.Exit(cli.ExitUsage, err)
-	}
-	for _, m := range wrong {
-		f.Mistakes = append(f.Mistakes, place(m))
-	}
-	f.Triggers = len(set.All())
-	switch {
-	case json:
-		err = cli.PrintJSON(c.OutOrStdout(), f)
-	case len(wrong) > 0:
-		err = wrong
-	default:
-		_, err = fmt.Fprintf(c.OutOrStdout(), "%s: no mistakes\n", cli.Count(f.Triggers, "trigger"))
-	}
-	if err != nil || len(wrong) > 0 {
-		return cli.Exit(cli.ExitNotAll, err)
-	}
-	return nil
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"unicode"
 
@@ -34,6 +31,7 @@ type User struct{ UID, GID uint32 }
 // Bounds limit what a repository may have.
 type Bounds struct {
 	Copy  int64 // bytes of the bare copy
+	Loose int   // files of the bare copy; more are packed into one
 	Files int   // in the folder
 	File  int64 // bytes of a file
 	All   int64 // bytes of all files
@@ -41,7 +39,7 @@ type Bounds struct {
 
 // DefaultBounds returns the usual bounds.
 func DefaultBounds() Bounds {
-	return Bounds{Copy: 512 << 20, Files: 10_000, File: 1 << 20, All: 6 << 20}
+	return Bounds{Copy: 512 << 20, Loose: 2000, Files: 10_000, File: 1 << 20, All: 6 << 20}
 }
 
 // A Copy is the bare copy of a branch. Only one caller at a time uses it.
@@ -92,7 +90,7 @@ func (c *Copy) Fetch(ctx context.Context) (Commit, error) {
 	_, err := c.git(ctx, call{time: fetchTime, most: printsMax}, "fetch", "--quiet", "--no-tags",
 		"--no-write-fetch-head", "--no-recurse-submodules", "--refmap=", "--", c.Source.URL,
 		"+refs/heads/"+c.Source.Branch+":"+seenRef)
-	if big := c.tooBig(); big != nil {
+	if big := c.keepSmall(ctx, err == nil); big != nil {
 		return Commit{}, big
 	}
 	if err != nil {
@@ -114,32 +112,6 @@ func (c *Copy) fetchWords(err error) error {
 		return c.hugeWords()
 	}
 	return errors.New(wording.OneLine(text, saidMax))
-}
-
-func (c *Copy) hugeWords() error {
-	return refuse("its history has more than %d MiB: want a repository for files of muster alone",
-		c.Bounds.Copy>>20)
-}
-
-// tooBig removes a copy that has more bytes than it may have.
-func (c *Copy) tooBig() error {
-	var size int64
-	err := filepath.WalkDir(c.store(), func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil // what goes meanwhile has no size
-		}
-		if info, err := d.Info(); err == nil {
-			size += info.Size()
-		}
-		return nil
-	})
-	if err != nil || size <= c.Bounds.Copy {
-		return nil
-	}
-	if err := os.RemoveAll(c.store()); err != nil {
-		return err
-	}
-	return c.hugeWords()
 }
 
 // at returns the commit of a reference.

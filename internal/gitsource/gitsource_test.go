@@ -224,14 +224,7 @@ func TestATreeWithoutEndIsRefused(t *testing.T) {
 func TestAHugeHistoryIsRefusedAndNotKept(t *testing.T) {
 	t.Parallel()
 	r := gittest.New(t)
-	noise := make([]byte, 3<<20)
-	for i, x := 0, uint32(1); i < len(noise); i++ {
-		x ^= x << 13
-		x ^= x >> 17
-		x ^= x << 5
-		noise[i] = byte(x)
-	}
-	r.Write("noise", string(noise))
+	r.Write("noise", random(3<<20))
 	r.Commit("big")
 	c := copyOf(t, r)
 	c.Bounds.Copy = 1 << 20

@@ -5,5 +5,5 @@
 // A kind of entries is a file of this package with a row in kinds, and a part of server/apply that
 // keeps such entries.
 //
-// Floor 3: may import windows, triggers and what is below.
+// Floor 4: may import windows, triggers and what is below.
 package manifest

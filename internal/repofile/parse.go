@@ -1,11 +1,9 @@
 package repofile
 
 import (
-	"fmt"
 	"net/url"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +13,8 @@ import (
 	"muster/fleet"
 	"muster/internal/lazyregexp"
 	"muster/internal/manifest"
+	"muster/internal/strictyaml"
 	"muster/internal/wording"
-	"muster/scripts"
 )
 
 // Set has the repositories of a file.
@@ -76,48 +74,37 @@ const (
 //
 // A file with a mistake is refused whole. The error is of type fleet.Mistakes and has all of them.
 func Parse(src fleet.Source) (*Set, error) {
-	r := &reader{file: src.Name, names: map[string]int{}, set: &Set{}}
-	root, wrong := scripts.ReadYAML(r.file, "a mapping with repositories", src.Data)
-	for _, m := range wrong {
-		r.wrong(m.Line, "%s", m.Text)
-	}
-	if len(wrong) == 0 {
+	r := &reader{in: strictyaml.New(src.Name), names: map[string]int{}, set: &Set{}}
+	if root := r.in.Document(src.Data, "a mapping with repositories"); root != nil {
 		r.root(root)
 	}
-	if len(r.mistakes) > 0 {
-		r.mistakes.Sort([]string{src.Name})
-		return nil, r.mistakes
+	if err := r.in.Err(); err != nil {
+		return nil, err
 	}
 	return r.set, nil
 }
 
-// reader collects repositories and mistakes.
+// reader collects repositories.
 type reader struct {
-	file     string
-	set      *Set
-	names    map[string]int // of repositories, to their lines
-	mistakes fleet.Mistakes
-}
-
-func (r *reader) wrong(line int, format string, args ...any) {
-	r.mistakes = append(r.mistakes, fleet.Mistake{File: r.file, Line: line,
-		Text: fmt.Sprintf(format, args...)})
+	in    *strictyaml.Reader
+	set   *Set
+	names map[string]int // of repositories, to their lines
 }
 
 func (r *reader) root(n *yaml.Node) {
-	f := r.fields(n, "the file", []string{"git_user", "repositories"})
+	f := r.in.Fields(n, "the file", []string{"git_user", "repositories"})
 	if u := f["git_user"]; u != nil {
-		r.set.user = r.like(u, "git_user", plainWord, "the name of a user of this machine")
+		r.set.user = r.in.Like(u, "git_user", plainWord(), "the name of a user of this machine")
 	}
-	list := f["repositories"]
-	if list == nil || !r.is(list, yaml.SequenceNode, "repositories", "a list") {
+	if f["repositories"] == nil {
 		return
 	}
-	if len(list.Content) > repositoriesMax {
-		r.wrong(list.Line, "%d repositories: want at most %d", len(list.Content), repositoriesMax)
+	list := r.in.List(f["repositories"], "repositories")
+	if len(list) > repositoriesMax {
+		r.in.Wrong(n.Line, "%d repositories: want at most %d", len(list), repositoriesMax)
 		return
 	}
-	for _, one := range list.Content {
+	for _, one := range list {
 		r.repository(one)
 	}
 }
@@ -126,21 +113,25 @@ var keysOf = strings.Fields("name url branch path every event_source key known_h
 	"ca_file signers customers kinds empty")
 
 func (r *reader) repository(n *yaml.Node) {
-	f := r.fields(n, "a repository", keysOf)
+	f := r.in.Fields(n, "a repository", keysOf)
 	if f == nil {
 		return
 	}
 	one := Repository{Branch: "main", Every: everyUsual}
 	one.Kinds = []string{manifest.Schedule, manifest.Window, manifest.Freeze}
-	if one.Name = r.like(r.need(f, n, "name"), "name", plainWord,
-		"letters, digits, '.', '-' and '_'"); one.Name != "" {
+	if name := r.need(f, n, "name"); name != nil {
+		one.Name = r.in.Like(name, "name", plainWord(), "letters, digits, '.', '-' and '_'")
+	}
+	if one.Name != "" {
 		if line, twice := r.names[one.Name]; twice {
-			r.wrong(n.Line, "repository %s is there already, at line %d: choose another name", one.Name,
+			r.in.Wrong(n.Line, "repository %s is there already, at line %d: choose another name", one.Name,
 				line)
 		}
 		r.names[one.Name] = n.Line
 	}
-	one.URL = r.url(r.need(f, n, "url"))
+	if u := r.need(f, n, "url"); u != nil {
+		one.URL = r.url(u)
+	}
 	if b := f["branch"]; b != nil {
 		one.Branch = r.branch(b)
 	}
@@ -148,10 +139,10 @@ func (r *reader) repository(n *yaml.Node) {
 		one.Path = r.folder(p)
 	}
 	if e := f["every"]; e != nil {
-		one.Every = r.every(e)
+		one.Every = r.in.Duration(e, "every", everyMin, everyMax)
 	}
 	if s := f["event_source"]; s != nil {
-		one.From = r.like(s, "event_source", plainWord, "the name of a source of events")
+		one.From = r.in.Like(s, "event_source", plainWord(), "the name of a source of events")
 	}
 	for key, to := range map[string]*string{"key": &one.Key, "known_hosts": &one.KnownHosts,
 		"login_file": &one.Login, "ca_file": &one.CA, "signers": &one.Signers} {
@@ -182,11 +173,8 @@ func (r *reader) limits(one *Repository, f map[string]*yaml.Node, n *yaml.Node) 
 			return ""
 		})
 	}
-	if e := f["empty"]; e != nil && r.is(e, yaml.ScalarNode, "empty", "true or false") {
-		if e.ShortTag() != "!!bool" {
-			r.wrong(e.Line, "empty: %s: want true or false", wording.Quote(e.Value))
-		}
-		one.Empty = e.Value == "true"
+	if e := f["empty"]; e != nil {
+		one.Empty = r.in.Flag(e, "empty")
 	}
 }
 
@@ -195,20 +183,20 @@ func (r *reader) way(one Repository, n *yaml.Node) {
 	scheme, _, _ := strings.Cut(one.URL, "://")
 	switch {
 	case scheme == "ssh" && (one.Key == "" || one.KnownHosts == ""):
-		r.wrong(n.Line, "repository %s is reached over ssh: want key and known_hosts, with which git "+
+		r.in.Wrong(n.Line, "repository %s is reached over ssh: want key and known_hosts, with which git "+
 			"proves itself and knows the server", one.Name)
 	case scheme != "ssh" && scheme != "" && (one.Key != "" || one.KnownHosts != ""):
-		r.wrong(n.Line, "repository %s is not reached over ssh: key and known_hosts are for ssh only",
+		r.in.Wrong(n.Line, "repository %s is not reached over ssh: key and known_hosts are for ssh only",
 			one.Name)
 	case scheme != "https" && scheme != "" && one.Login+one.CA != "":
-		r.wrong(n.Line, "repository %s is not reached over https: login_file and ca_file are for https "+
-			"only", one.Name)
+		r.in.Wrong(n.Line, "repository %s is not reached over https: login_file and ca_file are for "+
+			"https only", one.Name)
 	}
 }
 
 func (r *reader) need(f map[string]*yaml.Node, n *yaml.Node, key string) *yaml.Node {
 	if f[key] == nil {
-		r.wrong(n.Line, "a repository needs %s%s", key,
+		r.in.Wrong(n.Line, "a repository needs %s%s", key,
 			map[string]string{"customers": ": want all, or a list of names"}[key])
 	}
 	return f[key]
@@ -222,7 +210,7 @@ var (
 
 // url reads an address. Git has ways to run programs by one, so it is read closely.
 func (r *reader) url(n *yaml.Node) string {
-	text, ok := r.text(n, "url")
+	text, ok := r.in.Text(n, "url")
 	if !ok {
 		return ""
 	}
@@ -241,24 +229,25 @@ func (r *reader) url(n *yaml.Node) string {
 	if u != nil && u.User != nil {
 		_, has := u.User.Password()
 		if name := u.User.Username(); has || u.Scheme != "ssh" || !plainWord().MatchString(name) {
-			r.wrong(n.Line, "url: it has a user or a password in it: ssh takes a user, https a login_file")
+			r.in.Wrong(n.Line, "url: it has a user or a password in it: ssh takes a user, https a "+
+				"login_file")
 			return ""
 		}
 	}
 	if bad != "" {
-		r.wrong(n.Line, "url: %s: %s", wording.Quote(text), bad)
+		r.in.Wrong(n.Line, "url: %s: %s", wording.Quote(text), bad)
 		return ""
 	}
 	return text
 }
 
 func (r *reader) branch(n *yaml.Node) string {
-	text := r.like(n, "branch", plainPath, "the name of a branch")
+	text := r.in.Like(n, "branch", plainPath(), "the name of a branch")
 	for _, part := range strings.Split(text, "/") {
 		if text != "" && (part == "" || part[0] == '.' || part[0] == '-' ||
 			strings.HasSuffix(part, ".") || strings.HasSuffix(part, ".lock") ||
 			strings.Contains(part, "..")) {
-			r.wrong(n.Line, "branch: %s: want the name of a branch, such as main", wording.Quote(text))
+			r.in.Wrong(n.Line, "branch: %s: want the name of a branch, such as main", wording.Quote(text))
 			return ""
 		}
 	}
@@ -267,9 +256,9 @@ func (r *reader) branch(n *yaml.Node) string {
 
 // folder reads a folder of a repository.
 func (r *reader) folder(n *yaml.Node) string {
-	text := r.like(n, "path", plainPath, "a folder of the repository, such as conf/muster")
+	text := r.in.Like(n, "path", plainPath(), "a folder of the repository, such as conf/muster")
 	if text != "" && (!filepath.IsLocal(text) || path.Clean(text) != text) {
-		r.wrong(n.Line, "path: %s: want a folder of the repository, such as conf/muster",
+		r.in.Wrong(n.Line, "path: %s: want a folder of the repository, such as conf/muster",
 			wording.Quote(text))
 	}
 	if text == "." {
@@ -279,97 +268,28 @@ func (r *reader) folder(n *yaml.Node) string {
 }
 
 func (r *reader) path(n *yaml.Node, key string) string {
-	text := r.like(n, key, plainPath, "the absolute path of a file, of letters, digits and _.@+-/")
+	text := r.in.Like(n, key, plainPath(),
+		"the absolute path of a file, of letters, digits and _.@+-/")
 	if text != "" && !filepath.IsAbs(text) {
-		r.wrong(n.Line, "%s: %s: want the absolute path of a file", key, wording.Quote(text))
-	}
-	return text
-}
-
-func (r *reader) every(n *yaml.Node) time.Duration {
-	text, ok := r.text(n, "every")
-	d, err := time.ParseDuration(text)
-	if ok && (err != nil || d < everyMin || d > everyMax) {
-		r.wrong(n.Line, "every: %s: want a time from %s to %s, such as 1m", wording.Quote(text), everyMin,
-			everyMax)
-	}
-	return d
-}
-
-func (r *reader) like(n *yaml.Node, key string, form func() *regexp.Regexp, want string) string {
-	text, ok := r.text(n, key)
-	if ok && !form().MatchString(text) {
-		r.wrong(n.Line, "%s: %s: want %s", key, wording.Quote(text), want)
-		return ""
+		r.in.Wrong(n.Line, "%s: %s: want the absolute path of a file", key, wording.Quote(text))
 	}
 	return text
 }
 
 // words reads a list of different words, one at least.
 func (r *reader) words(n *yaml.Node, key string, bad func(string) string) []string {
-	if !r.is(n, yaml.SequenceNode, key, "a list") {
-		return nil
-	}
 	list := []string{}
-	for _, item := range n.Content {
-		text, ok := r.text(item, key)
+	for _, item := range r.in.Filled(n, key, "one at least") {
+		text, ok := r.in.Text(item, key)
 		switch {
 		case !ok:
 		case bad(text) != "":
-			r.wrong(item.Line, "%s: %s: %s", key, wording.Quote(text), bad(text))
+			r.in.Wrong(item.Line, "%s: %s: %s", key, wording.Quote(text), bad(text))
 		case slices.Contains(list, text):
-			r.wrong(item.Line, "%s: %s is there already", key, text)
+			r.in.Wrong(item.Line, "%s: %s is there already", key, text)
 		default:
 			list = append(list, text)
 		}
 	}
-	if len(n.Content) == 0 {
-		r.wrong(n.Line, "%s is empty: want one at least", key)
-	}
 	return list
-}
-
-func (r *reader) text(n *yaml.Node, what string) (string, bool) {
-	if n == nil || !r.is(n, yaml.ScalarNode, what, "a text") {
-		return "", false
-	}
-	return n.Value, true
-}
-
-// fields returns the values of a mapping with known keys; nil if it is none.
-func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*yaml.Node {
-	if !r.is(n, yaml.MappingNode, what, "a mapping with "+strings.Join(known, ", ")) {
-		return nil
-	}
-	fields, seen := map[string]*yaml.Node{}, map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		line, twice := seen[key.Value]
-		switch {
-		case twice:
-			r.wrong(key.Line, "key %q is there already, at line %d: keep one of them",
-				fleet.Word(key.Value), line)
-		case !slices.Contains(known, key.Value):
-			r.wrong(key.Line, "unknown key %q: want some of %s", fleet.Word(key.Value),
-				strings.Join(known, ", "))
-		default:
-			fields[key.Value] = n.Content[i+1]
-		}
-		seen[key.Value] = key.Line
-	}
-	return fields
-}
-
-func (r *reader) is(n *yaml.Node, kind yaml.Kind, what, want string) bool {
-	switch {
-	case n.Kind == yaml.AliasNode, n.Anchor != "", n.Style&yaml.TaggedStyle != 0:
-		r.wrong(n.Line, "%s has an alias, an anchor or a tag: write the value out", what)
-	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null":
-		r.wrong(n.Line, "%s has no value: want %s", what, want)
-	case n.Kind != kind:
-		r.wrong(n.Line, "%s is of another kind: want %s", what, want)
-	default:
-		return true
-	}
-	return false
 }

@@ -54,7 +54,7 @@ func TestMistakesOfAFileOfRepositoriesAreNamed(t *testing.T) {
 	one := func(fields string) string { return "repositories:\n- {name: a, customers: all, " + fields + "}\n" }
 	ssh := `, key: /k, known_hosts: /h`
 	for text, want := range map[string]string{
-		"repositories: {}":                                              "r.yaml:1: repositories is of another kind",
+		"repositories: {}":                                              "r.yaml:1: repositories is a mapping: want a list",
 		"repositories:\n- {name: a}":                                    "r.yaml:2: a repository needs url",
 		"repositories:\n- {url: 'file:///a', name: a}":                  "needs customers: want all, or a list of names",
 		one(`url: "ext::sh -c id"`):                                     "want https://host/path, ssh://user@host/path or",
@@ -80,7 +80,7 @@ func TestMistakesOfAFileOfRepositoriesAreNamed(t *testing.T) {
 		one(`url: "file:///a", work: tree`):                             `unknown key "work"`,
 		one(`url: "file:///a", empty: maybe`):                           `empty: "maybe": want true or false`,
 		"repositories:\n- {name: a, url: 'file:///a', customers: []}":   "customers is empty",
-		"repositories:\n- {name: a, url: 'file:///a', customers: some}": "customers is of another kind",
+		"repositories:\n- {name: a, url: 'file:///a', customers: some}": "customers is a single value: want a list",
 		"repositories:\n- {name: a, url: 'file:///a', customers: all}\n- {name: a, url: 'file:///b', " +
 			"customers: all}": "r.yaml:3: repository a is there already, at line 2",
 	} {

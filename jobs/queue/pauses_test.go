@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -101,6 +102,75 @@ func TestAPauseIsRepeatedUntilAZoneHasHeardOfIt(t *testing.T) {
 			tend([3]bool{}) // and its end
 		}
 	})
+}
+
+// A duty reads a pause in the hub; before the duty gives it to a zone, somebody ends the pause. The
+// zone is not paused after that look of the duty.
+func TestAPauseThatEndsMeanwhileDoesNotStay(t *testing.T) {
+	t.Parallel()
+	w := world{cfg: redistest.StartServer(t).Config()}
+	q, rdb := open(t, w, "1"), w.raw(t)
+	publish(t, q, 2, -1)
+	s := spec()
+	s.Inventory = "v-1"
+	id := submit(t, q, s, 2)
+	for _, one := range []struct {
+		verb          string
+		pause, resume func() (jobs.Switched, error)
+	}{
+		{"pause-zone", func() (jobs.Switched, error) { return q.PauseZone(t.Context(), zone, "alice: x") },
+			func() (jobs.Switched, error) { return q.ResumeZone(t.Context(), zone, "alice: y") }},
+		{"pause-customer",
+			func() (jobs.Switched, error) { return q.PauseCustomer(t.Context(), "acme", "alice: x") },
+			func() (jobs.Switched, error) { return q.ResumeCustomer(t.Context(), "acme", "alice: y") }},
+		{"pause", func() (jobs.Switched, error) { return q.Pause(t.Context(), id, "alice: x") },
+			func() (jobs.Switched, error) { return q.Resume(t.Context(), id, "alice: y") }},
+	} {
+		if _, err := one.pause(); err != nil {
+			t.Fatal(err)
+		}
+		for key, fields := range map[string][]string{
+			"muster:{default}:zone":               {"paused", "pausedAt", "pausedId", "customers"},
+			"muster:{default}:task:" + string(id): {"paused", "pausedNote", "pausedId"}} {
+			if err := rdb.HDel(t.Context(), key, fields...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tending := open(t, w, "2")
+		tending.AddHook(&meanwhile{word: one.verb, do: func() {
+			if _, err := one.resume(); err != nil {
+				t.Error(err)
+			}
+		}})
+		if err := tending.Tend(t.Context(), zone); err != nil {
+			t.Fatal(err)
+		}
+		if got := paused(t, rdb, id); got != [3]bool{} {
+			t.Errorf("%s: paused are zone, customer, task: %v", one.verb, got)
+		}
+	}
+}
+
+// meanwhile calls do once, before the first command that has a word.
+type meanwhile struct {
+	word string
+	do   func()
+	once sync.Once
+}
+
+func (b *meanwhile) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b *meanwhile) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if slices.Contains(cmd.Args(), any(b.word)) {
+			b.once.Do(b.do)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (b *meanwhile) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // An order that no zone has confirmed says that it stands all the same; an order that some zones

@@ -3,5 +3,5 @@
 // server, and nothing else. Nobody is known by an address of mail: a person is the issuer and the
 // subject that it has for them.
 //
-// Floor 3: may import access and what is below.
+// Floor 4: may import access and what is below.
 package idp

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/url"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +14,8 @@ import (
 
 	"muster/fleet"
 	"muster/internal/secretref"
+	"muster/internal/strictyaml"
 	"muster/internal/wording"
-	"muster/scripts"
 	"muster/trust"
 )
 
@@ -75,11 +74,8 @@ func (c *Config) allows(ref secretref.Ref, a Ask) (secretref.Pattern, error) {
 		"is right to, add a rule below allow", c.file, a.Runbook, a.Host.Name)
 }
 
-// reader collects what a file says, and its mistakes.
-type reader struct {
-	file     string
-	mistakes fleet.Mistakes
-}
+// reader reads the file with the rules of a node.
+type reader struct{ in *strictyaml.Reader }
 
 // Parse reads the file with the rules of a node:
 //
@@ -95,43 +91,29 @@ type reader struct {
 //
 // A file with a mistake is refused whole. The error is of type fleet.Mistakes and has all of them.
 func Parse(src fleet.Source) (*Config, error) {
-	r := &reader{file: src.Name}
-	root, wrong := scripts.ReadYAML(src.Name, "a mapping with allow", src.Data)
-	for _, m := range wrong {
-		r.mistakes = append(r.mistakes, fleet.Mistake{File: r.file, Line: m.Line, Text: m.Text})
-	}
+	r := reader{strictyaml.New(src.Name)}
 	c := &Config{file: src.Name}
-	if len(wrong) == 0 && root != nil {
+	if root := r.in.Document(src.Data, "a mapping with allow"); root != nil {
 		r.read(root, c)
 	}
-	if len(r.mistakes) > 0 {
-		r.mistakes.Sort([]string{src.Name})
-		return nil, r.mistakes
+	if err := r.in.Err(); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
-func (r *reader) mistake(n *yaml.Node, format string, args ...any) {
-	r.mistakes = append(r.mistakes, fleet.Mistake{File: r.file, Line: n.Line,
-		Text: fmt.Sprintf(format, args...)})
-}
-
-func (r *reader) read(root *yaml.Node, c *Config) {
-	fields := r.fields(root, "the file", []string{"allow", "unsigned", "age", "vault"})
-	if n := fields["allow"]; n != nil && n.Kind != yaml.SequenceNode {
-		r.mistake(n, "allow: want a list of rules with refs")
-	} else if n != nil {
-		for _, one := range n.Content {
+func (r reader) read(root *yaml.Node, c *Config) {
+	fields := r.in.Fields(root, "the file", []string{"allow", "unsigned", "age", "vault"})
+	if n := fields["allow"]; n != nil {
+		for _, one := range r.in.List(n, "allow") {
 			c.rules = append(c.rules, r.rule(one))
 		}
 	}
 	if n := fields["unsigned"]; n != nil {
-		if n.Decode(&c.Unsigned) != nil {
-			r.mistake(n, "unsigned: want true or false")
-		}
+		c.Unsigned = r.in.Flag(n, "unsigned")
 	}
 	if n := fields["age"]; n != nil {
-		own := r.fields(n, "age", []string{"identities"})
+		own := r.in.Fields(n, "age", []string{"identities"})
 		c.Identities = r.path(n, own, "identities", true)
 	}
 	if n := fields["vault"]; n != nil {
@@ -139,145 +121,112 @@ func (r *reader) read(root *yaml.Node, c *Config) {
 	}
 }
 
-// fields returns the values of a mapping by their keys.
-func (r *reader) fields(n *yaml.Node, what string, known []string) map[string]*yaml.Node {
-	if n.Kind != yaml.MappingNode {
-		r.mistake(n, "%s: want a mapping with %s", what, strings.Join(known, ", "))
-		return nil
-	}
-	fields := map[string]*yaml.Node{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		switch name := key.Value; {
-		case fields[name] != nil:
-			r.mistake(key, "key %s is there already, at line %d: keep one of them", fleet.Word(name),
-				fields[name].Line)
-		case !slices.Contains(known, name):
-			r.mistake(key, "%s: unknown key %q: %s", what, fleet.Word(name), scripts.Instead(name, known))
-		default:
-			fields[name] = value
-		}
-	}
-	return fields
-}
-
-// texts returns the texts of a list.
-func (r *reader) texts(n *yaml.Node, what, want string) (list []*yaml.Node) {
-	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
-		r.mistake(n, "%s: want a list of %s", what, want)
-		return nil
-	}
-	for _, one := range n.Content {
-		if one.Kind != yaml.ScalarNode || one.Value == "" {
-			r.mistake(one, "%s: want a list of %s", what, want)
-			continue
-		}
-		list = append(list, one)
-	}
-	return list
-}
-
-func (r *reader) rule(n *yaml.Node) (out rule) {
-	fields := r.fields(n, "a rule", []string{"refs", "runbooks", "hosts"})
+func (r reader) rule(n *yaml.Node) (out rule) {
+	fields := r.in.Fields(n, "a rule", []string{"refs", "runbooks", "hosts"})
 	if fields == nil {
 		return out
 	}
 	const refs = "patterns of references, such as \"file:/etc/muster/secrets/*\""
 	if fields["refs"] == nil {
-		r.mistake(n, "refs is missing: want a list of %s", refs)
+		r.in.Wrong(n.Line, "refs is missing: want %s", refs)
 	} else {
-		for _, one := range r.texts(fields["refs"], "refs", refs) {
+		for _, one := range r.in.Texts(fields["refs"], "refs", refs) {
 			p, err := secretref.ParsePattern(one.Value)
 			if err != nil {
-				r.mistake(one, "refs: %s: %v", wording.Quote(one.Value), err)
+				r.in.Wrong(one.Line, "refs: %s: %v", wording.Quote(one.Value), err)
 			}
 			out.refs = append(out.refs, p)
 		}
 	}
 	if f := fields["runbooks"]; f != nil {
-		for _, one := range r.texts(f, "runbooks", "names or globs, such as [firmware, \"dns*\"]") {
+		for _, one := range r.in.Texts(f, "runbooks", "names or globs, such as [firmware, \"dns*\"]") {
 			if _, err := path.Match(one.Value, ""); err != nil {
-				r.mistake(one, "runbooks: %s: want a name or a glob", wording.Quote(one.Value))
+				r.in.Wrong(one.Line, "runbooks: %s: want a name or a glob", wording.Quote(one.Value))
 			}
 			out.jobs.Runbooks = append(out.jobs.Runbooks, one.Value)
 		}
 	}
 	if f := fields["hosts"]; f != nil {
-		sel, err := fleet.ParseSelector(f.Value)
-		if err == nil && (f.Kind != yaml.ScalarNode || f.Value == "") {
-			err = errors.New("want a selector, such as customer=acme")
-		}
-		if err == nil && len(sel.Earlier()) > 0 {
-			err = errors.New("a node knows no earlier task: want names or labels of hosts")
-		}
-		if err != nil {
-			r.mistake(f, "hosts: %v", err)
-		}
-		out.jobs.Hosts = sel
+		out.jobs.Hosts = r.hosts(f)
 	}
 	return out
 }
 
-// text returns the text of a key.
-func (r *reader) text(of *yaml.Node, fields map[string]*yaml.Node, key string, need bool) string {
-	n := fields[key]
-	switch {
-	case n == nil && need && fields != nil:
-		r.mistake(of, "%s is missing", key)
-	case n != nil && (n.Kind != yaml.ScalarNode || n.Value == ""):
-		r.mistake(n, "%s: want a text", key)
-	case n != nil:
-		return n.Value
+func (r reader) hosts(n *yaml.Node) fleet.Selector {
+	text, ok := r.in.Text(n, "hosts")
+	if !ok {
+		return fleet.Selector{}
 	}
-	return ""
+	sel, err := fleet.ParseSelector(text)
+	switch {
+	case err == nil && strings.TrimSpace(text) == "":
+		err = errors.New("want a selector, such as customer=acme")
+	case err == nil && len(sel.Earlier()) > 0:
+		err = errors.New("a node knows no earlier task: want names or labels of hosts")
+	}
+	if err != nil {
+		r.in.Wrong(n.Line, "hosts: %v", err)
+	}
+	return sel
+}
+
+// text returns the text of a key; a key that is needed must be there.
+func (r reader) text(of *yaml.Node, fields map[string]*yaml.Node, key string, need bool) string {
+	n := fields[key]
+	if n == nil {
+		if need && fields != nil {
+			r.in.Wrong(of.Line, "%s is missing", key)
+		}
+		return ""
+	}
+	text, ok := r.in.Text(n, key)
+	if ok && text == "" {
+		r.in.Wrong(n.Line, "%s is empty: want a text", key)
+	}
+	return text
 }
 
 // path returns the absolute path of a key.
-func (r *reader) path(of *yaml.Node, fields map[string]*yaml.Node, key string, need bool) string {
-	text := r.text(of, fields, key, need)
-	if text != "" && !filepath.IsAbs(text) {
-		r.mistake(fields[key], "%s %s: want an absolute path of a file", key, wording.Quote(text))
+func (r reader) path(of *yaml.Node, fields map[string]*yaml.Node, key string, need bool) string {
+	if fields[key] == nil {
+		return r.text(of, fields, key, need)
 	}
-	return text
+	return r.in.Path(fields[key], key)
 }
 
 // vaultTimeout is the time for one call, if nobody says another one.
 const vaultTimeout = 10 * time.Second
 
-func (r *reader) vault(n *yaml.Node) *Vault {
-	fields := r.fields(n, "vault", []string{"address", "ca", "namespace", "mounts", "timeout",
+func (r reader) vault(n *yaml.Node) *Vault {
+	fields := r.in.Fields(n, "vault", []string{"address", "ca", "namespace", "mounts", "timeout",
 		"approle", "jwt"})
 	v := &Vault{Address: r.text(n, fields, "address", true), CA: r.path(n, fields, "ca", false),
 		Namespace: r.text(n, fields, "namespace", false), Timeout: vaultTimeout}
 	if v.Address != "" {
 		if err := checkAddress(v.Address); err != nil {
-			r.mistake(fields["address"], "address: %v", err)
+			r.in.Wrong(fields["address"].Line, "address: %v", err)
 		}
 	}
 	if m := fields["mounts"]; m != nil {
-		for _, one := range r.texts(m, "mounts", "paths of KV stores, such as team/kv") {
+		for _, one := range r.in.Texts(m, "mounts", "paths of KV stores, such as team/kv") {
 			v.Mounts = append(v.Mounts, strings.Trim(one.Value, "/"))
 		}
 	}
-	if text := r.text(n, fields, "timeout", false); text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil || d < time.Second || d > time.Minute {
-			r.mistake(fields["timeout"], "timeout: want a time from 1s to 1m")
-		}
-		v.Timeout = d
+	if t := fields["timeout"]; t != nil {
+		v.Timeout = r.in.Duration(t, "timeout", time.Second, time.Minute)
 	}
 	approle, jwt := fields["approle"], fields["jwt"]
 	switch {
 	case fields == nil:
 	case (approle == nil) == (jwt == nil):
-		r.mistake(n, "vault: want one login: approle, or jwt")
+		r.in.Wrong(n.Line, "vault: want one login: approle, or jwt")
 	case approle != nil:
-		own := r.fields(approle, "approle", []string{"role_id", "secret_id", "mount"})
+		own := r.in.Fields(approle, "approle", []string{"role_id", "secret_id", "mount"})
 		v.Login, v.Mount = "approle", r.mount(approle, own, "approle")
 		v.RoleID = r.path(approle, own, "role_id", true)
 		v.Secret = r.path(approle, own, "secret_id", true)
 	default:
-		own := r.fields(jwt, "jwt", []string{"role", "token", "mount"})
+		own := r.in.Fields(jwt, "jwt", []string{"role", "token", "mount"})
 		v.Login, v.Mount = "jwt", r.mount(jwt, own, "jwt")
 		v.JWTRole, v.Secret = r.text(jwt, own, "role", true), r.path(jwt, own, "token", true)
 	}
@@ -285,13 +234,13 @@ func (r *reader) vault(n *yaml.Node) *Vault {
 }
 
 // mount returns the path at which a login is mounted.
-func (r *reader) mount(of *yaml.Node, fields map[string]*yaml.Node, usual string) string {
+func (r reader) mount(of *yaml.Node, fields map[string]*yaml.Node, usual string) string {
 	text := strings.Trim(r.text(of, fields, "mount", false), "/")
 	switch {
 	case text == "":
 		return usual
 	case strings.ContainsAny(text, "?#%\\ ") || strings.Contains("/"+text+"/", "/../"):
-		r.mistake(fields["mount"], "mount %s: want the path of the login, such as %s",
+		r.in.Wrong(fields["mount"].Line, "mount %s: want the path of the login, such as %s",
 			wording.Quote(text), usual)
 	}
 	return text

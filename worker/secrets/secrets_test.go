@@ -244,12 +244,12 @@ vaults: {}
 	want := []string{"r.yaml:2: refs is missing", `r.yaml:2: runbooks: "[a"`,
 		"r.yaml:3: refs: \"file:/*\": the first segment",
 		"r.yaml:3: refs: \"env\": the reference names no known place", "r.yaml:4: hosts: ",
-		"r.yaml:5: a rule: unknown key \"host\"",
-		"r.yaml:6: refs: want a list",
-		"r.yaml:7: identities \"relative\": want an absolute path",
-		"r.yaml:8: unsigned: want true",
+		"r.yaml:5: unknown key \"host\" of a rule",
+		"r.yaml:6: refs is empty: want patterns",
+		"r.yaml:7: identities: \"relative\": want the absolute path",
+		"r.yaml:8: unsigned: \"perhaps\": want true",
 		"r.yaml:10: vault: want one login", "r.yaml:10: address: \"http://vault.example.net:8200\": want https; http only",
-		"r.yaml:11: timeout: want a time", "r.yaml:14: the file: unknown key \"vaults\""}
+		"r.yaml:11: timeout: \"1h\": want a time", "r.yaml:14: unknown key \"vaults\" of the file"}
 	if err == nil {
 		t.Fatal("no mistake was found")
 	}

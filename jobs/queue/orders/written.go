@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"muster/jobs"
 	"muster/jobs/queue"
 	"muster/jobs/queue/codec"
@@ -170,24 +172,26 @@ func (q *Switches) tendZone(ctx context.Context, o order, s codec.Standing) erro
 	if !o.differs(s) {
 		return nil
 	}
-	if o.on {
+	return q.carry(ctx, o, func() error {
 		_, err := q.c.Turn(ctx, o.name, o.turn("pause-zone", ""))
 		return err
-	}
-	_, err := q.resumeZone(ctx, o.name, o)
-	return err
+	}, func(end order) error {
+		_, err := q.resumeZone(ctx, o.name, end)
+		return err
+	})
 }
 
 func (q *Switches) tendCustomer(ctx context.Context, zone string, o order, s codec.Standing) error {
 	if !o.differs(s) {
 		return nil
 	}
-	if o.on {
+	return q.carry(ctx, o, func() error {
 		_, err := q.c.Turn(ctx, zone, o.turn("pause-customer", o.name))
 		return err
-	}
-	_, err := q.resumeCustomer(ctx, zone, o)
-	return err
+	}, func(end order) error {
+		_, err := q.resumeCustomer(ctx, zone, end)
+		return err
+	})
 }
 
 func (q *Switches) tendTask(ctx context.Context, zone string, o order) error {
@@ -200,12 +204,34 @@ func (q *Switches) tendTask(ctx context.Context, zone string, o order) error {
 		codec.TextOf(v, 3))) {
 		return nil
 	}
-	if o.on {
-		_, err = q.pauseTask(ctx, zone, o)
-	} else {
-		_, err = q.bringBack(ctx, zone, jobs.TaskID(o.name), "resume", o)
+	return q.carry(ctx, o, func() error {
+		_, err := q.pauseTask(ctx, zone, o)
+		return err
+	}, func(end order) error {
+		_, err := q.bringBack(ctx, zone, jobs.TaskID(o.name), "resume", end)
+		return err
+	})
+}
+
+// carry carries out o in a zone: it calls pause or resume. The hub may receive the end of a pause
+// after a duty has read the pause; the zone has carried out the end by then, and would stay paused
+// until the duty's next look. So carry reads the order once more after a pause.
+func (q *Switches) carry(ctx context.Context, o order, pause func() error,
+	resume func(end order) error) error {
+	if !o.on {
+		return resume(o)
 	}
-	return err
+	if err := pause(); err != nil {
+		return err
+	}
+	text, err := q.c.Redis().HGet(ctx, keys.Hub("pauses", ""), o.field()).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return q.c.Say("pauses", err)
+	}
+	if last, ok := readOrder(o.field(), text); ok && !last.on {
+		return resume(last)
+	}
+	return nil
 }
 
 // retireOrder ends the pause of a task that ended long ago, and forgets pauses that ended long
