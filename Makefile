@@ -68,11 +68,12 @@ race: bin/testsum ## run all tests with the race detector (ARGS=-short for the s
 	@tools/install.sh $(servers) gcc
 	CGO_ENABLED=1 $(testsum) -race -count=1 -parallel 4 -timeout 25m $(ARGS) ./...
 
-.PHONY: packages release lint fuzz bench drill clean bin/testsum
+.PHONY: packages release lint fuzz bench drill upgrade clean bin/testsum
 packages: ; tools/packages.sh $(ARGS) ## .deb and .rpm for amd64 and arm64, in dist/
 release: ; tools/release.sh $(ARGS) ## all of a release in dist/, built twice (ARGS=1.2.0)
 lint: ; tools/lint.sh ## gofmt, go vet, staticcheck, go.mod and go.sum
 drill: ; tools/drill.sh $(ARGS) ## play docs/RUNBOOK_OPERATOR.md on a real house, and count what the hosts saw
+upgrade: ; tools/upgrade.sh $(ARGS) ## this version and the release before, both directions under load (ARGS='-upgrade.for 3m')
 fuzz: ; tools/fuzz.sh $(FUZZTIME) ## run every fuzz target for FUZZTIME, 10s unless told otherwise
 bench: ; $(MAKE) -C bench ## compare with other job runners (see bench/README.md)
 clean: ; @rm -rf bin dist ## remove what was built

@@ -134,6 +134,8 @@ func (s Signal) words() string {
 		return "schedule " + s.Object + ": a tick has no task"
 	case NodeGone:
 		return "node " + s.Object + state(" is not heard of any more", " is there again")
+	case NodeAside:
+		return "node " + s.Object + state(" is set aside: it takes nothing", " is not set aside any more")
 	case ZoneUnserved:
 		return "zone " + s.Zone + state(": no node begins its jobs", ": a node works on it again")
 	case HistoryAway:

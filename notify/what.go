@@ -22,6 +22,7 @@ const (
 	WindowOverrun   What = "window-overrun"   // a job works on behind the end of its window
 	ScheduleFailed  What = "schedule-failed"  // a tick of a schedule has no task
 	NodeGone        What = "node-gone"        // a node is not heard of any more
+	NodeAside       What = "node-set-aside"   // muster lets a node take nothing: its jobs fail
 	ZoneUnserved    What = "zone-unserved"    // no node begins jobs of a zone
 	HistoryAway     What = "history-away"     // history could not be written for some time
 	NotProven       What = "not-proven"       // no node vouches for what Redis says of a job
@@ -35,8 +36,8 @@ const (
 // Whats lists the kinds that a rule may name.
 func Whats() []What {
 	return []What{Outcome, TaskEnded, RolloutStopped, GroupFrozen, HostAside, ZoneFrozen,
-		ApprovalWanted, WindowMissed, WindowOverrun, ScheduleFailed, NodeGone, ZoneUnserved,
-		HistoryAway, NotProven, GlassBroken, AgreedLost, ApplyFailed, DeliveryExpired}
+		ApprovalWanted, WindowMissed, WindowOverrun, ScheduleFailed, NodeGone, NodeAside,
+		ZoneUnserved, HistoryAway, NotProven, GlassBroken, AgreedLost, ApplyFailed, DeliveryExpired}
 }
 
 // ofWork are the kinds that concern hosts of a task, and so a runbook; outcomes also have a
@@ -48,8 +49,8 @@ var ofWork = []What{Outcome, TaskEnded, RolloutStopped, ApprovalWanted, WindowMi
 var ofCustomers = []What{Outcome, TaskEnded, WindowMissed}
 
 // clears are the kinds that last until something ends them.
-var clears = []What{GroupFrozen, HostAside, ZoneFrozen, NodeGone, ZoneUnserved, HistoryAway,
-	AgreedLost, ApplyFailed}
+var clears = []What{GroupFrozen, HostAside, ZoneFrozen, NodeGone, NodeAside, ZoneUnserved,
+	HistoryAway, AgreedLost, ApplyFailed}
 
 // Clears reports whether a thing of this kind lasts until something ends it.
 func (w What) Clears() bool { return slices.Contains(clears, w) }

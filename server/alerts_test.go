@@ -314,7 +314,7 @@ func dashboardHolds(t *testing.T, p *promtest.Prometheus) {
 			}
 			return n
 		}
-		if n := shown(); !slices.Contains([]string{"What is wrong", "Zones that stand"}, panel.Title) && n == 0 {
+		if n := shown(); n == 0 {
 			waitFor(t, "the panel "+panel.Title+" shows something", func() bool { return shown() > 0 })
 		}
 		for _, target := range panel.Targets {

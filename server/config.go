@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/outliers"
 	"muster/jobs/quarantine"
 	"muster/server/door"
 	"muster/server/idp"
@@ -56,6 +57,9 @@ type Config struct {
 
 	// Traces says where traces of tasks and jobs go; without an endpoint there are none.
 	Traces traces.Config
+
+	// Outliers says when a node is set aside whose jobs fail; without a window: never.
+	Outliers outliers.Policy
 
 	// Overload has the limits of an overloaded queue, which plans need; zero: the default.
 	Overload jobs.Overload

@@ -55,6 +55,9 @@ func (s *Server) elected() []election.Duty {
 			Work: func(ctx context.Context, t *election.Term) error {
 				return historian.New(historianNeeds(s), t).Run(ctx)
 			}})
+		if s.cfg.Outliers.Window > 0 {
+			elected = append(elected, outliersDuty(s))
+		}
 	}
 	elected = append(elected, outward(s)...)
 	if a := s.audit.Anchor; a != nil {

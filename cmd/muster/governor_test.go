@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -38,6 +39,9 @@ func (s *starving) survives(kind string, starve func() (relieve func())) {
 	}
 	if out, _ := s.muster("nodes"); !strings.Contains(out, "starved") || !strings.Contains(out, kind) {
 		s.t.Errorf("nodes does not say why nothing is taken:\n%s", out)
+	}
+	if text := s.metrics(); !strings.Contains(text, fmt.Sprintf("\nmuster_nodes_starved{kind=%q} 1\n", kind)) {
+		s.t.Errorf("metrics do not count the node as starved of %s", kind)
 	}
 	if out, code := s.muster("health"); code == 0 || !strings.Contains(out, "takes nothing") {
 		s.t.Errorf("health: exit %d\n%s", code, out)

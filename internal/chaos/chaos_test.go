@@ -24,6 +24,9 @@ var (
 	seed   = flag.Uint64("chaos.seed", 0, "decides who gets which fault when; 0: a new one")
 	keep   = flag.Bool("chaos.keep", false, "keep the logs also if all is well")
 	netns  = flag.Bool("chaos.netns", true, "use a network namespace, where there can be one")
+
+	serverCount = flag.Int("chaos.servers", 2, "number of servers")
+	nodeCount   = flag.Int("chaos.nodes", 3, "number of nodes, each with its master")
 )
 
 // From this length on every kind of fault must have been given.
@@ -60,8 +63,9 @@ func TestChaos(t *testing.T) {
 		}
 		os.RemoveAll(dir)
 	})
-	h := newHouse(t, dir)
+	h := newHouse(t, dir, nil)
 	fmt.Printf("chaos: partitions by %s\n", h.partitions())
+	w := h.watch(t)
 
 	s, o := newSaboteur(h), newOperator(h)
 	interrupted, quiet := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
@@ -82,6 +86,7 @@ func TestChaos(t *testing.T) {
 		t.Error(err)
 	}
 	fmt.Printf("chaos: all ended %.0f s after the last fault\n", time.Since(began).Seconds())
+	w.draw(t)
 	logs := h.logs()
 	h.stop()
 	h.judgeVersions(logs)

@@ -21,7 +21,6 @@ import (
 
 const (
 	hostCount = 200
-	nodeCount = 3
 	children  = 4 // of a node
 	slots     = 2 // of a child
 
@@ -67,7 +66,7 @@ steps:
   - {name: two, run: "sleep {{nap}}; : {{task}}-2"}
 `
 
-const allBooks = runbooks + "---\n" + onceRunbook
+const allBooks = runbooks + "---\n" + onceRunbook + "---\n" + broughtRunbook
 
 // house is all of muster as processes, with bad networks between them.
 type house struct {
@@ -75,6 +74,7 @@ type house struct {
 	dir     string
 	bin     string // of the operator
 	all     []version
+	first   func(n int) int // the index of the version with which the n-th of a role begins
 	fleet   *fakefleet.Fleet
 	real    []realHost
 	redis   *redistest.Server
@@ -93,14 +93,22 @@ type node struct {
 	cell   *cell
 }
 
-func newHouse(t *testing.T, dir string) *house {
+// newHouse starts a house of -chaos.servers and -chaos.nodes. Which of its versions the n-th server,
+// or the n-th node, has at first is said by a function; nil: one after the other.
+func newHouse(t *testing.T, dir string, first func(n int) int) *house {
 	t.Helper()
-	h := &house{t: t, dir: dir}
+	h := &house{t: t, dir: dir, first: first}
 	h.all = h.versions()
 	h.bin = h.all[len(h.all)-1].path
+	if first == nil {
+		h.first = func(n int) int { return n % len(h.all) }
+	}
 	// All nodes require signed orders.
-	if out, err := exec.Command(h.bin, "init", "--file", filepath.Join(dir, "server.key")).CombinedOutput(); err != nil {
-		t.Fatalf("muster init: %v: %s", err, out)
+	for _, make := range [][]string{{"init", "--file", filepath.Join(dir, "server.key")},
+		{"secrets", "keygen", filepath.Join(dir, "secrets.key")}} {
+		if out, err := exec.Command(h.bin, make...).CombinedOutput(); err != nil {
+			t.Fatalf("muster %s: %v: %s", make[0], err, out)
+		}
 	}
 	f, err := fakefleet.Start(fakefleet.Config{Hosts: hostCount})
 	if err != nil {
@@ -124,12 +132,12 @@ func newHouse(t *testing.T, dir string) *house {
 	}
 	h.writeFiles()
 	t.Cleanup(h.stop)
-	for i := range 2 {
+	for i := range *serverCount {
 		h.servers = append(h.servers, h.start("server", i+1, nil))
 	}
-	for i := range nodeCount {
+	for i := range *nodeCount {
 		var in *cell
-		if i == nodeCount-1 {
+		if i == *nodeCount-1 {
 			in = h.cell
 		}
 		h.nodes = append(h.nodes, h.start("master", i+1, in))
@@ -139,9 +147,9 @@ func newHouse(t *testing.T, dir string) *house {
 
 func (h *house) partitions() string {
 	if h.cell == nil {
-		return fmt.Sprintf("the proxy, which sends node 3 away (no namespace: %v)", h.why)
+		return fmt.Sprintf("the proxy, which sends the last node away (no namespace: %v)", h.why)
 	}
-	return "taking down the link to the network namespace of node 3"
+	return "taking down the link to the network namespace of the last node"
 }
 
 // writeFiles writes what servers read.
@@ -206,6 +214,7 @@ func (h *house) start(role string, n int, in *cell) *node {
 		"node":   map[string]any{"name": fmt.Sprint("n", n), "dir": filepath.Join(x.dir, "node")},
 		"ssh": map[string]any{"keepalive": "2s", "tcp": "3s", "handshake": "3s", "auth": "3s", "channel": "3s",
 			"record_dir": "/proc/none"}, // real hosts are one machine here: each uses its home
+		"secrets":   map[string]any{"key": filepath.Join(h.dir, "secrets.key")},
 		"inventory": []string{filepath.Join(h.dir, "inventory.yaml")},
 		"runbooks":  books,
 		"log":       map[string]any{"level": "debug"},
@@ -215,7 +224,7 @@ func (h *house) start(role string, n int, in *cell) *node {
 	}
 	h.write(name+".yaml", string(text))
 	x.binary = &installed{path: filepath.Join(h.dir, name+"-muster"), list: h.all}
-	if err := x.binary.install(n % len(h.all)); err != nil {
+	if err := x.binary.install(h.first(n)); err != nil {
 		h.t.Fatal(err)
 	}
 	x.args = []string{x.binary.path, role, "--config", filepath.Join(h.dir, name+".yaml")}

@@ -91,7 +91,8 @@ func (r *record) judgeTask(t *task, byJob map[jobs.ID][]command) (unknown int) {
 
 // judgeJob looks at how often the steps of a job ran.
 func (r *record) judgeJob(t *task, e end, id jobs.ID, ran []command) {
-	steps := map[string]int{"calm": 2, "image": 2, "twice": 1, "rough": 1, "once": 2}[t.runbook]
+	steps := map[string]int{"calm": 2, "image": 2, "twice": 1, "rough": 1, "once": 2,
+		"brought": 2}[t.runbook]
 	times := map[int]int{}
 	for _, c := range ran {
 		times[c.step]++

@@ -14,6 +14,7 @@ import (
 	"muster/history"
 	"muster/internal/sources"
 	"muster/jobs"
+	"muster/jobs/outliers"
 	"muster/jobs/quarantine"
 	"muster/jobs/queue"
 	"muster/jobs/queue/keys"
@@ -140,7 +141,8 @@ func (s Settings) ServerConfig(version string) server.Config {
 		NoPages: !s.Server.Pages, Claims: s.Redis.Embedded, Version: version, Name: s.Node.Name,
 		FactsStale: s.Facts.Stale, HistoryKeep: s.Past.History.Keep, Overload: s.Worker().Overload,
 		Quarantine: quarantine.Policy(s.Server.Quarantine), Traces: s.Past.Traces.Config(),
-		Blobs: server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
+		Outliers: outliers.Policy(s.Server.Outliers),
+		Blobs:    server.Blobs{Max: int64(s.Blobs.Max), Grace: s.Blobs.Grace}}
 }
 
 // HistoryConfig is the configuration of history.
@@ -219,7 +221,12 @@ func (s Settings) Validate() error {
 	}
 	errs = append(errs, s.ServerConfig("").Validate(), s.Sources().Validate(),
 		s.HistoryConfig().Validate(), s.Past.Audit.validate(), s.Past.checkTraces())
-	errs = append(errs, s.Keys.Secrets.validate(), s.Server.Quarantine.validate())
+	errs = append(errs, s.Keys.Secrets.validate(), s.Server.Quarantine.validate(),
+		prefixed("server.outliers.", outliers.Policy(s.Server.Outliers).Validate()))
+	if s.Server.Outliers.Window > 0 && s.Past.History.URL == history.None {
+		errs = append(errs, errors.New("server.outliers.window is set, and history.url = none: nodes "+
+			"are compared by what history has, so set history.url, or leave the window at 0"))
+	}
 	if s.Blobs.Cache < 0 {
 		errs = append(errs, fmt.Errorf("blobs.cache = %d: want 0 bytes or more", s.Blobs.Cache))
 	}

@@ -17,6 +17,7 @@ import (
 	"muster/internal/local"
 	"muster/internal/proc"
 	"muster/jobs"
+	"muster/jobs/outliers"
 	"muster/jobs/queue"
 	"muster/master"
 	"muster/server"
@@ -119,6 +120,7 @@ type Server struct {
 	OIDC        OIDC     `mapstructure:"oidc"`
 
 	Quarantine   Quarantine `mapstructure:"quarantine"`
+	Outliers     Outliers   `mapstructure:"outliers"`
 	Repositories string     `mapstructure:"repositories"` // file; empty: the default one
 
 	Usual Usual `mapstructure:"-"`
@@ -129,6 +131,12 @@ type Quarantine struct {
 	Unknown   bool     `mapstructure:"unknown"`   // those that end unknown
 	Runbooks  []string `mapstructure:"runbooks"`  // of these; empty: of all
 	Customers []string `mapstructure:"customers"` // on hosts of these; empty: of all
+}
+
+// Outliers says when a node is set aside whose jobs fail much more often than those of others.
+type Outliers struct {
+	Window time.Duration `mapstructure:"window"` // jobs that ended in it count; 0: off
+	Times  int           `mapstructure:"times"`  // so many times as often as on other nodes
 }
 
 // Usual says which files have their default place, and need not be there.
@@ -337,6 +345,8 @@ func serverDefaults(m local.Machine) map[string]any {
 		"server.quarantine.unknown":      false,
 		"server.quarantine.runbooks":     []string{},
 		"server.quarantine.customers":    []string{},
+		"server.outliers.window":         time.Duration(0),
+		"server.outliers.times":          outliers.DefaultTimes,
 		"server.repositories":            "",
 		"server.tls.cert":                "",
 		"server.tls.key":                 "",

@@ -112,11 +112,13 @@ func TestValuesOfAllPartsAreChecked(t *testing.T) {
 master: {children: 0, slots: 1000}
 log: {level: loud, format: xml}
 ssh: {tcp: 0s, keepalive: -1s}
-server: {tls: {cert: a.pem}}
+server: {tls: {cert: a.pem}, outliers: {window: 10s, times: 1}}
+history: {url: none}
 `)
 	_, err := read(Source{File: file}, here)
 	for _, want := range []string{"redis.url", "redis.pool = 0", "master.children = 0",
-		"master.slots = 1000", "log.level", "log.format", "ssh.tcp", "ssh.keepalive", "server.tls"} {
+		"master.slots = 1000", "log.level", "log.format", "ssh.tcp", "ssh.keepalive", "server.tls",
+		"server.outliers.window = 10s", "server.outliers.times = 1", "history.url = none"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q:\n%v", want, err)
 		}

@@ -47,8 +47,9 @@ func resolveRollout(ask jobs.RolloutAsk, hosts []fleet.Host) (*jobs.Rollout, []e
 	}
 	if zones := zoneNames(hosts); len(zones) > 1 {
 		wrong = append(wrong, fault.At("body.rollout", "the hosts are of %d zones (%s), and a rule or "+
-			"waves are kept in one: submit a task for each, such as --on '…,zone=%s'", len(zones),
-			wording.ClipList(strings.Join(zones, ", ")), zones[0]))
+			"waves are kept in one: submit a task for each, as --on 'NAMES&{zone=%s}' or "+
+			"--on 'LABELS,zone=%[3]s'", len(zones), wording.ClipList(strings.Join(zones, ", ")),
+			zones[0]))
 	}
 	return &r, wrong
 }

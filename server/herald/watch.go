@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/jobs/outliers"
 	"muster/jobs/queue/hub"
 	"muster/jobs/staff"
 	"muster/notify"
@@ -38,6 +39,7 @@ func (w *Watch) look(ctx context.Context, now time.Time) (list []notify.Signal,
 	for _, n := range nodes {
 		list = append(list, w.level(next, notify.Signal{What: notify.NodeGone, Object: n.ID,
 			Over: n.State != jobs.NodeGone, Note: goneNote(n)}, now)...)
+		list = append(list, w.level(next, aside(n), now)...)
 	}
 	zones, err := w.Staff(ctx)
 	if err != nil {
@@ -74,6 +76,15 @@ func goneNote(n jobs.Node) string {
 		return ""
 	}
 	return "last heard of at " + n.Seen.UTC().Format(time.RFC3339)
+}
+
+// aside says whether muster itself lets a node take nothing.
+func aside(n jobs.Node) notify.Signal {
+	s := notify.Signal{What: notify.NodeAside, Object: n.ID, Over: !outliers.IsAside(n)}
+	if !s.Over {
+		s.Note = n.Paused.Note
+	}
+	return s
 }
 
 // level returns a signal if a thing is otherwise than at the last look. The first look of a server

@@ -1,4 +1,4 @@
-// Package promtest gives tests a Prometheus that scrapes one address, and promtool.
+// Package promtest gives tests a Prometheus that scrapes some addresses, and promtool.
 package promtest
 
 import (
@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,20 +40,30 @@ type Prometheus struct {
 	client http.Client
 }
 
-// config has Prometheus scrape often, so that tests wait little.
 const config = `
-global: {scrape_interval: 300ms, scrape_timeout: 300ms}
+global: {scrape_interval: %dms, scrape_timeout: %[1]dms}
 scrape_configs:
   - job_name: muster
     static_configs: [{targets: ['%s']}]
 `
 
+// often is the time between two scrapes: tests wait little.
+const often = 300 * time.Millisecond
+
 // Start starts a Prometheus that scrapes host:port as the job muster.
 func Start(t testing.TB, target string) *Prometheus {
 	t.Helper()
+	return StartEvery(t, often, target)
+}
+
+// StartEvery starts a Prometheus that scrapes each host:port as the job muster, with a time between
+// two scrapes.
+func StartEvery(t testing.TB, every time.Duration, targets ...string) *Prometheus {
+	t.Helper()
 	dir, addr := t.TempDir(), porttest.Addr(t)
 	file := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, config, target), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, config, every.Milliseconds(),
+		strings.Join(targets, "', '")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(find(t, "prometheus"), "--config.file="+file, "--web.listen-address="+addr,
@@ -72,6 +83,9 @@ func Start(t testing.TB, target string) *Prometheus {
 	}
 	return p
 }
+
+// URL returns the address of its API.
+func (p *Prometheus) URL() string { return p.url }
 
 func (p *Prometheus) ready() bool {
 	res, err := p.client.Get(p.url + "/-/ready")
