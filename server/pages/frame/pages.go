@@ -145,6 +145,8 @@ type Show struct {
 	Parts []Part
 	// Light: the view knows which parts are quickly known, and makes only those if it is asked to.
 	Light bool
+	// Turn: when it changes, the whole page has changed, and an open one is looked at at once.
+	Turn string
 	// status is that of the answer; 0: 200.
 	Status int
 	did    string // an order that was carried out just now
