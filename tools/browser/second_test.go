@@ -181,6 +181,7 @@ func TestPagesOfSignalsAreSound(t *testing.T) {
 	for range 2 {
 		h.muster(t, "exec", "--detach", "--lane", "rules/acme", "--lane-mode", "gate", "fw1", "--", "echo '"+evil+"'")
 	}
+	h.muster(t, "run", "dnssec", "--detach", "--on", "fw1", "--arg", "zone=example.com", "--arg", "key=zsk")
 	x := open(t, b, look{width: 1600, height: 900, dark: true})
 	x.login()
 	x.visit("/events/" + event)
@@ -207,7 +208,7 @@ func TestPagesOfSignalsAreSound(t *testing.T) {
 		{"event-test", "/events/" + event + "/test"}, {"replay", "/events/" + event + "/order/replay"},
 		{"triggers", "/triggers"}, {"trigger", "/triggers/look"}, {"firings", "/firings"}, {"notices", "/notices"},
 		{"notice", message}, {"receivers", "/receivers"}, {"try", "/receivers/gone/order/test"}, {"lanes", "/lanes"},
-		{"queue", "/queue"}, {"sessions", "/sessions"}}
+		{"queue", "/queue"}, {"sessions", "/sessions"}, {"dnssec", "/dnssec"}}
 	for _, l := range []look{{width: 320, height: 900}, {width: 1600, height: 900, dark: true}} {
 		y := open(t, b, l)
 		for _, p := range list {

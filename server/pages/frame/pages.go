@@ -235,7 +235,8 @@ func menu(here string) []entry {
 		{name: "Fleet", path: "/fleet"}, {name: "Run", path: "/run"}, {name: "Queue", path: "/queue"},
 		{name: "Rollouts", path: "/rollouts"}, {name: "Lanes", path: "/lanes"},
 		{name: "Windows", path: "/windows"}, {name: "Schedules", path: "/schedules"},
-		{name: "Runbooks", path: "/runbooks"}, {name: "History", path: "/history"},
+		{name: "Runbooks", path: "/runbooks"}, {name: "DNSSEC", path: "/dnssec"},
+		{name: "History", path: "/history"},
 		{name: "Nodes", path: "/nodes"}, {name: "Approvals", path: "/approvals"},
 		{name: "Events", path: "/events"}, {name: "Notices", path: "/notices"},
 		{name: "Audit", path: "/audit"}}
