@@ -34,15 +34,16 @@ demo: build ## run a big and a small task on a pretended fleet (ARGS='--help' fo
 # The cache of go test does not know which programs are installed: hence -count=1. Most
 # tests wait for servers and hosts: four of a package at a time, on any machine (cmd/muster: eight).
 # They need processors more than memory: GOGC.
-test: bin/testsum ## run all tests, also on a real Redis, sshd, nft, named, nodeset, Ansible …
+test: bin/testsum build ## run all tests, also on a real Redis, sshd, nft, named, nodeset, Ansible …
 	@tools/install.sh $(servers)
 	@cd tools && ../bin/testsum -name tools $(if $(TALLY),-tally $(TALLY)) -- ./...
+	@cd tools/browser && ../../bin/testsum -name pages $(if $(TALLY),-tally $(TALLY)) -- -count=1 -short .
 	GOGC=400 $(testsum) -count=1 -p 3 -parallel 4 -timeout 20m $(ARGS) ./...
 
 .PHONY: pairs redteam sim chaos mutants vm race test-pages
 test-pages: build ## look at every page in Chromium (ARGS='-shots DIR' makes pictures)
 	@tools/install.sh chromium redis
-	cd tools/browser && go test -count=1 -timeout 15m . $(ARGS)
+	cd tools/browser && go test -count=1 -timeout 45m . $(ARGS)
 pairs: ## both members of a group due at once, 1,000 times, judged by the hosts' log
 	@tools/install.sh redis
 	go test ./cmd/muster -count=1 -timeout 20m -v -run AreNeverDisturbedAtOnce -tries 1000

@@ -138,3 +138,64 @@ type HistoryState struct {
 	Streams []Position `json:"streams"` // position in each stream
 	Gaps    []Gap      `json:"gaps"`    // entries that vanished before they were read, the last first
 }
+
+// DNSSECList is the answer of GET /v1/dnssec: what jobs of the runbooks dnssec and dnssec-status
+// said about the keys of DNS zones, a place for each zone on each host that signs it.
+type DNSSECList struct {
+	Zones []DNSSECZone `json:"zones"`
+	Lacks []string     `json:"lacks"` // why the list may lack some
+}
+
+// DNSSECZone is a DNS zone on the host that signs it.
+type DNSSECZone struct {
+	Name   string        `json:"name"`
+	Host   string        `json:"host"`
+	Status *DNSSECStatus `json:"status,omitempty"` // of the newest dnssec-status; nil: there is none
+	Roll   *DNSSECRoll   `json:"roll,omitempty"`   // of the newest dnssec; nil: there is none
+}
+
+// DNSSECJob is the job that said it.
+type DNSSECJob struct {
+	ID       jobs.ID      `json:"job"`
+	State    jobs.State   `json:"state"`
+	Outcome  jobs.Outcome `json:"outcome,omitempty"` // empty until it ended
+	Started  jobs.Time    `json:"started"`
+	Finished jobs.Time    `json:"finished"`
+	Said     string       `json:"said,omitempty"` // its last word: what is wrong, or what it waits for
+}
+
+// DNSSECStatus describes the keys of a zone, as of the time of a job.
+type DNSSECStatus struct {
+	DNSSECJob
+	Keys    []DNSSECKey `json:"keys"`
+	DS      []string    `json:"ds"`      // of the parent
+	Servers []string    `json:"servers"` // what each server has
+	Policy  []string    `json:"policy"`  // the times that a roll of each kind of key takes
+}
+
+// DNSSECKey is a key of a zone.
+type DNSSECKey struct {
+	Tag       int    `json:"tag"`
+	Role      string `json:"role"` // ZSK, KSK or CSK
+	Algorithm string `json:"algorithm"`
+	Phase     string `json:"phase"` // new, ready, active, old or gone
+}
+
+// DNSSECRoll is the rollover of a key.
+type DNSSECRoll struct {
+	DNSSECJob
+	Kind     string         `json:"kind"`          // zsk or ksk
+	Old      string         `json:"old,omitempty"` // tag of the key that is replaced
+	New      string         `json:"new,omitempty"` // tag of the new key
+	DS       string         `json:"ds,omitempty"`  // what the parent must have
+	Step     string         `json:"step,omitempty"`
+	Next     jobs.Time      `json:"next"` // when the job looks again; not set: nothing is due
+	Timeline []DNSSECMoment `json:"timeline"`
+}
+
+// DNSSECMoment is a moment of a rollover as the policy of the zone gives it.
+type DNSSECMoment struct {
+	At    jobs.Time `json:"at"` // not set: it is not known yet
+	After string    `json:"after,omitempty"`
+	What  string    `json:"what"`
+}

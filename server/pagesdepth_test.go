@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -42,5 +43,49 @@ func TestTheQueueShowsItsDepthOverTime(t *testing.T) {
 	if res, text := w.page("/queue", bearing(one)); res.StatusCode != 200 ||
 		strings.Contains(text, `class="depth"`) {
 		t.Errorf("who sees acme only: %s\n%s", res.Status, text)
+	}
+}
+
+// Of many zones the page of the queue shows the depth of six, and leads to each of the others.
+func TestTheDepthOfSixZonesIsShownAtOnce(t *testing.T) {
+	t.Parallel()
+	const zones, shown = 8, 6
+	list := throng(zones)
+	for i := range list {
+		list[i].Zone = fmt.Sprintf("zone%d", i)
+	}
+	w := start(t, setup{inventory: fixed(list)})
+	w.submit(run("all"))
+	var l api.DepthList
+	waitFor(t, "the server has looked at all zones", func() bool {
+		if err := w.server.LookAtDepths(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.call("GET", "/v1/queue/depth", nil, &l)
+		return len(l.Zones) == zones
+	})
+	pictures := func(path string) (text string, hidden []string) {
+		_, text = w.page(path, nil)
+		for _, h := range list {
+			if !strings.Contains(text, "The numbers of zone "+h.Zone) {
+				hidden = append(hidden, h.Zone)
+			}
+		}
+		if n := strings.Count(text, `class="depth"`); n != shown || len(hidden) != zones-shown {
+			t.Errorf("%s has %d pictures, and none of %v", path, n, hidden)
+		}
+		return text, hidden
+	}
+	text, hidden := pictures("/queue")
+	if !strings.Contains(text, "2 zones more: choose one") {
+		t.Errorf("the page does not say that there are more:\n%s", text)
+	}
+	for _, zone := range hidden {
+		if !strings.Contains(text, `href="/queue?depth=`+zone+`#depth"`) {
+			t.Errorf("nothing leads to %s:\n%s", zone, text)
+		}
+		if _, still := pictures("/queue?depth=" + zone); len(still) > 0 && strings.Contains(strings.Join(still, " "), zone) {
+			t.Errorf("zone %s is chosen, and not shown", zone)
+		}
 	}
 }

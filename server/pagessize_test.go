@@ -1,12 +1,14 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
 	"muster/fleet"
+	"muster/server/pages/frame"
 	"muster/testkit/redistest"
 )
 
@@ -52,5 +54,18 @@ func TestAPageOfTwentyThousandHostsIsSmall(t *testing.T) {
 		begun := time.Now()
 		_, raw := w.raw("GET", path, nil, nil)
 		t.Logf("%-40s %7d bytes in %s", path, len(raw), time.Since(begun).Round(time.Millisecond))
+	}
+	// A page that has the names gets the cells alone.
+	var first, again frame.CellMap
+	path := "/tasks/" + task + "/map"
+	_, raw := w.raw("GET", path, nil, nil)
+	if err := json.Unmarshal(raw, &first); err != nil || len(first.Names) != hosts || first.Same {
+		t.Fatalf("the map: %v, %d names", err, len(first.Names))
+	}
+	_, less := w.raw("GET", path+"?known="+first.Set, nil, nil)
+	err := json.Unmarshal(less, &again)
+	if err != nil || !again.Same || len(again.Names) != 0 || again.Cells != first.Cells || 4*len(less) > len(raw) {
+		t.Errorf("the map again: %v, same=%t, %d names, %d bytes after %d", err, again.Same, len(again.Names),
+			len(less), len(raw))
 	}
 }

@@ -195,6 +195,7 @@ func (s *Server) registerSelf(api huma.API) {
 		s.notices(),
 		firingRoutes(s),
 		gitops.Routes{Follower: s.site.upkeep.repositories},
+		newDNSSEC(s),
 		arrivalsOf(s),
 		whoRoutes{},
 		s.health(),

@@ -58,7 +58,7 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		"/v1/tasks": "get post", "/v1/tasks/{task}": "get", "/v1/tasks/{task}/jobs": "get",
 		"/v1/tasks/{task}/summaries": "get", "/v1/tasks/{task}/output": "get",
 		"/v1/tasks/{task}/waits": "get",
-		"/v1/lanes":              "get", "/v1/tasks/{task}/lane/continue": "post",
+		"/v1/lanes":              "get", "/v1/dnssec": "get", "/v1/tasks/{task}/lane/continue": "post",
 		"/v1/tasks/{task}/summary": "get", "/v1/tasks/{task}/cancel": "post", "/v1/jobs/{job}": "get",
 		"/v1/jobs/{job}/ask":    "post",
 		"/v1/jobs/{job}/output": "get", "/v1/events": "get", "/v1/hosts": "get", "/v1/hosts/{host}": "get",

@@ -194,6 +194,7 @@ type Tasks interface {
 	Spec(ctx context.Context, id jobs.TaskID) (jobs.Spec, error)
 	Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error)
+	OpenOf(ctx context.Context, zone string, runbooks ...string) ([]jobs.TaskID, error)
 }
 
 // Jobs reads the parts of tasks. EachJob gives those of one task in the order of its frozen

@@ -60,6 +60,7 @@ GET /v1/upgrade
 *GET /v1/rollouts
 *GET /v1/gates
 *GET /v1/lanes
+*GET /v1/dnssec
 *GET /v1/chains
 *GET /v1/chains/{chain}
 *GET /v1/windows

@@ -10,6 +10,7 @@ import (
 	"muster/cli/audits"
 	"muster/cli/books"
 	"muster/cli/bundle"
+	"muster/cli/dnssec"
 	"muster/cli/doctor"
 	"muster/cli/enroll"
 	"muster/cli/founding"
@@ -37,7 +38,7 @@ func clientCommands() []*cobra.Command {
 	look := []*cobra.Command{tasks.NewTasks(), tasks.NewTask(), tasks.NewJobs(), tasks.NewJob(),
 		tasks.NewLogs(), tasks.NewEvents(),
 		hosts.NewHosts(), ops.NewNodes(), ops.NewQueue(), hosts.NewGroup(), hosts.NewLimits(),
-		lanes.New(),
+		lanes.New(), dnssec.New(),
 		times.NewWindows(), ops.NewRestore(),
 		books.NewRunbooks(), books.NewBlob(), hosts.NewFacts(), ops.NewHistory(), ops.NewReport(),
 		audits.NewAudit(), notices.New(), standing.New(), arrivals.New(),

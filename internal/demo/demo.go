@@ -24,7 +24,7 @@ import (
 // demoFlags are the flags of the demo.
 type demoFlags struct {
 	hosts, children, slots int
-	stay                   bool
+	stay, story            bool
 	format                 string
 }
 
@@ -51,6 +51,7 @@ demo leaves nothing behind.`,
 		Example: `  muster demo
   muster demo --hosts 3000 --slots 8
   muster demo --stay             # keep it running, to try commands on it
+  muster demo --stay --story=false --hosts 20000
   muster demo -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return playDemo(c, f) },
@@ -59,6 +60,7 @@ demo leaves nothing behind.`,
 	c.Flags().IntVar(&f.children, "children", 8, "worker processes at most")
 	c.Flags().IntVar(&f.slots, "slots", 4, "jobs that one of them works on at a time")
 	c.Flags().BoolVar(&f.stay, "stay", false, "keep it running until Ctrl-C")
+	c.Flags().BoolVar(&f.story, "story", true, "play the story; without it, --stay has an idle house")
 	c.Flags().StringVarP(&f.format, "output", "o", "text", "text or json")
 	return c
 }
@@ -73,6 +75,9 @@ func (f demoFlags) check() error {
 	}
 	if f.slots < 1 || f.slots > 64 {
 		errs = append(errs, fmt.Errorf("--slots %d: want 1 to 64", f.slots))
+	}
+	if !f.story && !f.stay {
+		errs = append(errs, errors.New("--story=false: nothing is left to do; add --stay"))
 	}
 	if f.format != "text" && f.format != "json" {
 		errs = append(errs, fmt.Errorf("-o %s: want text or json", f.format))

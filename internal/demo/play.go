@@ -84,6 +84,10 @@ func playDemo(c *cobra.Command, f demoFlags) error {
 	if err := st.agree(ctx, s); err != nil {
 		return cli.Exit(cli.ExitNotAll, errors.Join(err, st.logs()))
 	}
+	if !f.story {
+		st.stay(ctx, s)
+		return nil
+	}
 	if f.stay && !s.JSON {
 		s.Say("export MUSTER_URL=%s\n%s", st.url, st.link(ctx, s))
 	}

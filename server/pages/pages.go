@@ -4,6 +4,7 @@
 package pages
 
 import (
+	"muster/server/pages/dnssec"
 	"muster/server/pages/estate"
 	"muster/server/pages/frame"
 	"muster/server/pages/people"
@@ -17,5 +18,6 @@ import (
 // New returns the pages.
 func New(n frame.Needs) *frame.Frame {
 	return frame.NewFrame(n, work.Content(), estate.Content(), times.Content(),
-		sheets.Content(), rollouts.Content(), signals.Content(), people.Content())
+		sheets.Content(), rollouts.Content(), signals.Content(), people.Content(),
+		dnssec.Content())
 }

@@ -58,6 +58,7 @@ var needs = map[string]need{
 	"POST /v1/tasks/{task}/gates/refuse":  {access.Order, task},
 	"POST /v1/tasks/{task}/lane/continue": {access.Order, task},
 	"GET /v1/lanes":                       {access.See, anywhere},
+	"GET /v1/dnssec":                      {access.See, anywhere},
 	"GET /v1/approvals":                   {access.See, anywhere},
 	"GET /v1/approvals/{task}":            {access.See, task},
 	"POST /v1/approvals/{task}":           {access.See, task}, // the own one: run; others: approve

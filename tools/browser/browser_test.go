@@ -37,8 +37,17 @@ type tab struct {
 	told []string
 }
 
-// browserOf starts a browser, for one test.
+// browserOf starts a browser, for one test that looks at the demo after its story.
 func browserOf(t testing.TB) context.Context {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: the story of the demo")
+	}
+	return newBrowser(t)
+}
+
+// newBrowser starts a browser, for one test.
+func newBrowser(t testing.TB) context.Context {
 	t.Helper()
 	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath("chromium-headless-shell"),
 		chromedp.NoSandbox, chromedp.Flag("lang", "en-GB"), chromedp.Env("TZ=Europe/Zurich"))
@@ -60,12 +69,18 @@ func (x *tab) login() {
 	x.complaints()
 }
 
-// open opens a tab.
+// open opens a tab for two minutes.
 func open(t testing.TB, b context.Context, l look) *tab {
+	t.Helper()
+	return openFor(t, b, l, 2*time.Minute)
+}
+
+// openFor opens a tab for a time.
+func openFor(t testing.TB, b context.Context, l look, bound time.Duration) *tab {
 	t.Helper()
 	ctx, stop := chromedp.NewContext(b)
 	t.Cleanup(stop)
-	ctx, stop = context.WithTimeout(ctx, 2*time.Minute)
+	ctx, stop = context.WithTimeout(ctx, bound)
 	t.Cleanup(stop)
 	x := &tab{t: t, ctx: ctx}
 	err := chromedp.Listen(ctx, func(ev any) {
@@ -157,9 +172,15 @@ func (x *tab) js(expression string) string {
 // until waits until an expression is true on this page.
 func (x *tab) until(expression string) {
 	x.t.Helper()
-	ok := x.js(`new Promise((done) => { const end = Date.now() + 45000; const look = () => {
-		if (` + expression + `) done(true); else if (Date.now() > end) done(false); else setTimeout(look, 50); };
-		look(); })`)
+	x.untilIn(45*time.Second, expression)
+}
+
+// untilIn waits for a time at most until an expression is true on this page.
+func (x *tab) untilIn(bound time.Duration, expression string) {
+	x.t.Helper()
+	ok := x.js(fmt.Sprintf(`new Promise((done) => { const end = Date.now() + %d; const look = () => {
+		if (%s) done(true); else if (Date.now() > end) done(false); else setTimeout(look, 50); };
+		look(); })`, bound.Milliseconds(), expression))
 	if ok != "true" {
 		x.t.Fatalf("%s did not become true\n%s", expression, x.text())
 	}

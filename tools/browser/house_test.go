@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -36,7 +37,12 @@ type house struct {
 
 var demo *house
 
+// TestMain plays the story of the demo first, which most tests look at. A short run has no story.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		os.Exit(m.Run())
+	}
 	code := 1
 	h, err := startHouse(os.Getenv("MUSTER_DEMO_HOSTS"), false)
 	if err != nil {
@@ -55,7 +61,7 @@ var (
 )
 
 // startHouse starts the demo and waits until its story is over, or, early, until one can look.
-func startHouse(hosts string, early bool) (*house, error) {
+func startHouse(hosts string, early bool, more ...string) (*house, error) {
 	if hosts == "" {
 		hosts = "300"
 	}
@@ -64,7 +70,8 @@ func startHouse(hosts string, early bool) (*house, error) {
 		return nil, err
 	}
 	h := &house{binary: binary, conns: map[net.Conn]bool{}}
-	h.cmd = exec.Command(binary, "demo", "--stay", "--hosts", hosts)
+	h.cmd = exec.Command(binary,
+		append([]string{"demo", "--stay", "--hosts", hosts}, more...)...)
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func pages(t testing.TB) [][2]string {
 		{"approvals", "/approvals"}, {"audit", "/audit"}, {"access", "/access"}, {"search", "/search?q=fw00"},
 		{"halt", "/order/halt"}, {"month", "/windows?view=month&tz=place&from=2026-03-20"},
 		{"propose", "/windows/order/propose"}, {"import", "/windows/import"},
-		{"freeze", "/windows/order/freeze?level=everyone"}, {"lanes", "/lanes"}, {"events", "/events?state=done"},
+		{"freeze", "/windows/order/freeze?level=everyone"}, {"dnssec", "/dnssec"}, {"lanes", "/lanes"}, {"events", "/events?state=done"},
 		{"triggers", "/triggers"}, {"firings", "/firings"}, {"notices", "/notices"}, {"receivers", "/receivers"},
 		{"reviews", "/reviews?all=true"}, {"sessions", "/sessions"}}
 }

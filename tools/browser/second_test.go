@@ -100,10 +100,10 @@ func secondHouse(t *testing.T) *house {
 	h := &house{binary: demo.binary, conns: map[net.Conn]bool{}, port: port, socket: filepath.Join(dir, "api.sock")}
 	role(t, dir, "redis-server", "--port", "0", "--unixsocket", filepath.Join(dir, "redis.sock"), "--dir", dir,
 		"--appendonly", "yes", "--maxmemory-policy", "noeviction")
-	waitForFile(t, filepath.Join(dir, "redis.sock"))
+	awaitSocket(t, filepath.Join(dir, "redis.sock"))
 	h.muster(t, "init", "--file", filepath.Join(dir, "server.key"))
 	role(t, dir, h.binary, "server", "--config", filepath.Join(dir, "muster.yaml"))
-	waitForFile(t, h.socket)
+	awaitSocket(t, h.socket)
 	if err := h.open("127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +135,8 @@ func role(t *testing.T, dir, name string, args ...string) {
 	})
 }
 
-// waitForFile waits until a program has made its socket.
-func waitForFile(t *testing.T, path string) {
+// awaitSocket waits until a program listens at a socket.
+func awaitSocket(t *testing.T, path string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
 		if c, err := net.Dial("unix", path); err == nil {
@@ -172,6 +172,7 @@ func (h *house) send(t *testing.T, source, kind string, body any) string {
 // something on them that is hostile, gives their orders with the keyboard alone, and looks at them as
 // a person who has the rights for one customer.
 func TestPagesOfSignalsAreSound(t *testing.T) {
+	b := browserOf(t)
 	h, old := secondHouse(t), demo
 	demo = h
 	defer func() { demo = old }()
@@ -180,7 +181,7 @@ func TestPagesOfSignalsAreSound(t *testing.T) {
 	for range 2 {
 		h.muster(t, "exec", "--detach", "--lane", "rules/acme", "--lane-mode", "gate", "fw1", "--", "echo '"+evil+"'")
 	}
-	b := browserOf(t)
+	h.muster(t, "run", "dnssec", "--detach", "--on", "fw1", "--arg", "zone=example.com", "--arg", "key=zsk")
 	x := open(t, b, look{width: 1600, height: 900, dark: true})
 	x.login()
 	x.visit("/events/" + event)
@@ -207,7 +208,7 @@ func TestPagesOfSignalsAreSound(t *testing.T) {
 		{"event-test", "/events/" + event + "/test"}, {"replay", "/events/" + event + "/order/replay"},
 		{"triggers", "/triggers"}, {"trigger", "/triggers/look"}, {"firings", "/firings"}, {"notices", "/notices"},
 		{"notice", message}, {"receivers", "/receivers"}, {"try", "/receivers/gone/order/test"}, {"lanes", "/lanes"},
-		{"queue", "/queue"}, {"sessions", "/sessions"}}
+		{"queue", "/queue"}, {"sessions", "/sessions"}, {"dnssec", "/dnssec"}}
 	for _, l := range []look{{width: 320, height: 900}, {width: 1600, height: 900, dark: true}} {
 		y := open(t, b, l)
 		for _, p := range list {

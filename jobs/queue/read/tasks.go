@@ -273,3 +273,33 @@ func (q *Tasks) records(ctx context.Context, zone string, task jobs.TaskID, host
 	}
 	return nil
 }
+
+// OpenOf returns the tasks of some runbooks that have not ended in a zone, the one that is due
+// longest first.
+func (q *Tasks) OpenOf(ctx context.Context, zone string, runbooks ...string) ([]jobs.TaskID,
+	error) {
+	ids, err := q.c.Redis().ZRange(ctx, keys.Zone(zone, "open", ""), 0, -1).Result()
+	if err != nil {
+		return nil, q.c.Say("tasks", err)
+	}
+	var out []jobs.TaskID
+	for part := range slices.Chunk(ids, sharesRead) {
+		names := make([]*redis.StringCmd, len(part))
+		// A task that has gone meanwhile has no runbook.
+		_, _ = q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, id := range part {
+				names[i] = p.HGet(ctx, keys.Hub("task:", id), "runbook")
+			}
+			return nil
+		})
+		for i, name := range names {
+			if err := name.Err(); err != nil && err != redis.Nil {
+				return nil, q.c.Say("tasks", err)
+			}
+			if slices.Contains(runbooks, name.Val()) {
+				out = append(out, jobs.TaskID(part[i]))
+			}
+		}
+	}
+	return out, nil
+}

@@ -28,7 +28,9 @@
 			canvas.style.height = high * size + "px";
 			pen.setTransform(ratio, 0, 0, ratio, 0, 0);
 			const gap = size > 4 ? 1 : 0, fills = data.kinds.map((k) => fill(k.fill));
+			const some = new Set(data.cells);
 			for (let kind = 0; kind < fills.length; kind++) {
+				if (!some.has(kind)) continue;
 				pen.fillStyle = fills[kind];
 				const mark = data.kinds[kind].mark;
 				for (let i = 0; i < n; i++) {
@@ -79,10 +81,12 @@
 		async function load() {
 			const begun = performance.now();
 			try {
-				const r = await fetch(box.dataset.map, { headers: { Accept: "application/json" } });
+				// Hosts whose names are here already need not come again.
+				const r = await fetch(box.dataset.map + (data?.set ? "?known=" + data.set : ""), { headers: { Accept: "application/json" } });
 				if (!r.ok) throw new Error(r.status);
 				const d = await r.json();
 				d.cells = Uint8Array.from(atob(d.cells), (c) => c.charCodeAt(0));
+				if (d.same) d.names = data.names;
 				data = d;
 				paint();
 				canvas.dataset.drawn = String(d.names.length);

@@ -18,6 +18,9 @@ type CellMap struct {
 	Cells string     `json:"cells"` // in base64, a byte each: the index of its kind
 	Kinds []CellKind `json:"kinds"`
 	Link  string     `json:"link"` // the name follows
+
+	Set  string `json:"set,omitempty"`  // stands for the names, for who asks again
+	Same bool   `json:"same,omitempty"` // Names is left out: they are those that the asker has
 }
 
 // CellsMax bounds the cells of a map.

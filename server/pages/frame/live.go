@@ -124,7 +124,11 @@ func (s *stream) parts(ctx context.Context) ([]piece, error) {
 	if to.err != nil {
 		return nil, to.err
 	}
+	if to.light && to.show.Turn != s.turn {
+		s.whole = time.Time{} // the next look is at all of it
+	}
 	if !to.light {
+		s.turn = to.show.Turn
 		s.light, s.whole = to.show.Light, time.Now().Add(liveShare*time.Since(begun))
 	}
 	list := []piece{}
@@ -154,6 +158,7 @@ type stream struct {
 
 	light bool      // the page knows what of it is quickly known
 	whole time.Time // before then only that is asked for
+	turn  string    // of the last look at the whole page
 }
 
 // run sends what changes until the browser, the server or the session goes.

@@ -145,6 +145,8 @@ type Show struct {
 	Parts []Part
 	// Light: the view knows which parts are quickly known, and makes only those if it is asked to.
 	Light bool
+	// Turn: when it changes, the whole page has changed, and an open one is looked at at once.
+	Turn string
 	// status is that of the answer; 0: 200.
 	Status int
 	did    string // an order that was carried out just now
@@ -233,7 +235,8 @@ func menu(here string) []entry {
 		{name: "Fleet", path: "/fleet"}, {name: "Run", path: "/run"}, {name: "Queue", path: "/queue"},
 		{name: "Rollouts", path: "/rollouts"}, {name: "Lanes", path: "/lanes"},
 		{name: "Windows", path: "/windows"}, {name: "Schedules", path: "/schedules"},
-		{name: "Runbooks", path: "/runbooks"}, {name: "History", path: "/history"},
+		{name: "Runbooks", path: "/runbooks"}, {name: "DNSSEC", path: "/dnssec"},
+		{name: "History", path: "/history"},
 		{name: "Nodes", path: "/nodes"}, {name: "Approvals", path: "/approvals"},
 		{name: "Events", path: "/events"}, {name: "Notices", path: "/notices"},
 		{name: "Audit", path: "/audit"}}

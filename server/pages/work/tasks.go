@@ -56,7 +56,8 @@ func task(h frame.House, r *http.Request) (frame.Show, error) {
 	f := taskFacts{q: q, state: q.Get("state"), outcome: q.Get("outcome")}
 	if h.Light {
 		err := h.Get(path, nil, &f.Task)
-		return frame.Show{Parts: []frame.Part{{ID: "state", Live: true, Body: taskState(f)},
+		return frame.Show{Turn: turnOf(f.Task), Parts: []frame.Part{
+			{ID: "state", Live: true, Body: taskState(f)},
 			{ID: "waves", Live: true, Body: taskWaves(f.Task)}}}, err
 	}
 	if err := h.Get(path+"/summary", url.Values{"excerpt": {excerpt}}, &f.Summary); err != nil {
@@ -74,6 +75,7 @@ func task(h frame.House, r *http.Request) (frame.Show, error) {
 	f.can, f.cannot = taskOrders(h, f.Task)
 	t := f.Task
 	return frame.Show{Title: t.Runbook + " on " + wording.ClipTo(t.On, 60), Nav: "Tasks", Light: true,
+		Turn: turnOf(t),
 		Parts: []frame.Part{
 			{ID: "state", Live: true, Body: taskState(f)},
 			{ID: "orders", Live: true, Body: taskOrderPart(f)},
@@ -84,6 +86,15 @@ func task(h frame.House, r *http.Request) (frame.Show, error) {
 			{ID: "jobs", Live: true, Hold: true, Body: taskJobs(f)},
 			{ID: "asked", Body: taskAsked(t)},
 		}}, nil
+}
+
+// turnOf returns what of a task changes its orders and all else that its page shows.
+func turnOf(t jobs.TaskInfo) string {
+	turn := string(t.State) + "\n" + t.Cancelled + "\n" + t.Paused
+	if t.Rollout != nil {
+		turn += "\n" + t.Rollout.Stopped + "\n" + strconv.Itoa(t.Rollout.Wave)
+	}
+	return turn
 }
 
 // outputOf returns the output of a group as text.
@@ -194,6 +205,10 @@ func taskMap(p *frame.Frame, w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	m.Cells = base64.StdEncoding.EncodeToString(cells)
+	m.Set = frame.SetOf(m.Names)
+	if r.URL.Query().Get("known") == m.Set {
+		m.Names, m.Same = nil, true
+	}
 	frame.WriteJSON(w, http.StatusOK, m)
 }
 
