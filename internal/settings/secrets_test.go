@@ -64,7 +64,7 @@ func TestTheRulesForReferencesAreFollowed(t *testing.T) {
 		mode os.FileMode
 		want string
 	}{
-		{"allow: []\n", 0o644, ""}, {"allow: {}\n", 0o644, path + ":1: allow: want a list"},
+		{"allow: []\n", 0o644, ""}, {"allow: {}\n", 0o644, path + ":1: allow is a mapping: want a list"},
 		{"allow: []\nunsigned: true\n", 0o600, ""}, {"allow: []\n", 0o666, "has mode 0666, so others can change it"},
 	} {
 		put(c.text, c.mode)
