@@ -42,7 +42,7 @@ const childSamples = 20
 
 // firstBytes starts children in turns with processes that end at once.
 func (b *bench) firstBytes(ctx context.Context, h *hosts) (got [][]float64, err error) {
-	n, host, err := b.listening(ctx, h)
+	n, host, err := b.listening(ctx, h, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -59,12 +59,12 @@ func (b *bench) firstBytes(ctx context.Context, h *hosts) (got [][]float64, err 
 }
 
 // listening is a node with nothing to do, and its one host, which hears who comes.
-func (b *bench) listening(ctx context.Context, h *hosts) (*node, *ear, error) {
+func (b *bench) listening(ctx context.Context, h *hosts, linger time.Duration) (*node, *ear, error) {
 	host, err := newEar(h.list[0])
 	if err != nil {
 		return nil, nil, err
 	}
-	n, err := b.newNode(ctx, nodeSize{children: 1, slots: 1}, func(q *queuetest.Queue) error {
+	n, err := b.newNode(ctx, nodeSize{children: 1, slots: 1, linger: linger}, func(q *queuetest.Queue) error {
 		return q.Publish(ctx, inventory, []fleet.Host{host.Host}, nil)
 	})
 	if err != nil {

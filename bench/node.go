@@ -25,6 +25,7 @@ const look = 50 * time.Millisecond
 type nodeSize struct {
 	children, slots int
 	after           time.Duration // overload.after; 0: the default
+	linger          time.Duration // of a child without jobs
 }
 
 // newNode starts a master in an empty Redis. prepare is called before.
@@ -60,11 +61,11 @@ func (b *bench) startMaster(size nodeSize) (*process, error) {
 	}
 	config := filepath.Join(b.dir, "muster.yaml")
 	text := fmt.Sprintf(`redis: {url: %q}
-master: {children: %d, slots: %d, drain: 5s}
+master: {children: %d, slots: %d, drain: 5s, linger: %s}
 node: {name: bench, dir: %q}
 overload: {after: %s}
 log: {level: warn}
-`, b.redis.url(), size.children, size.slots, filepath.Join(b.dir, "node"), size.after)
+`, b.redis.url(), size.children, size.slots, size.linger, filepath.Join(b.dir, "node"), size.after)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

@@ -20,19 +20,23 @@ type Handover struct {
 // Order is a later message of a master to a child.
 type Order string
 
-// OrderDrain orders a child to take nothing new and to exit after the jobs in hand.
-const OrderDrain Order = "drain"
+// OrderDrain orders a child to take nothing new and to exit after the jobs in hand, OrderLook an
+// idle child to ask the queue for jobs.
+const OrderDrain, OrderLook Order = "drain", "look"
 
 // Report is a message of a child to its master, sent after changes, at most ten times a second.
 type Report struct {
-	Ready    bool          `json:"ready,omitempty"` // the first report: the child is up
-	Jobs     []ID          `json:"jobs"`            // jobs in hand now
-	Deadline time.Duration `json:"deadline"`        // CLOCK_BOOTTIME at which Jobs are over; 0: none
-	Done     int           `json:"done"`            // jobs that ended since the child started
-	Bye      bool          `json:"bye,omitempty"`   // the last one: the child exits, without jobs
-	Next     Micros        `json:"next"`            // with Bye: next job due; 0: not known
-	Error    string        `json:"error,omitempty"` // with Bye: why it gives up
-	Doubt    string        `json:"doubt,omitempty"` // why it could not learn the windows and freezes
+	Ready    bool          `json:"ready,omitempty"`  // the first report: the child is up
+	Jobs     []ID          `json:"jobs"`             // jobs in hand now
+	Deadline time.Duration `json:"deadline"`         // CLOCK_BOOTTIME at which Jobs are over; 0: none
+	Done     int           `json:"done"`             // jobs that ended since the child started
+	Bye      bool          `json:"bye,omitempty"`    // the last one: the child exits, without jobs
+	Idle     bool          `json:"idle,omitempty"`   // it waits for OrderLook, without jobs
+	Looked   int           `json:"looked,omitempty"` // the number of OrderLook that it has obeyed
+	Next     Micros        `json:"next"`             // with Bye or Idle: next job due; 0: not known
+	Asked    time.Duration `json:"asked,omitempty"`  // CLOCK_BOOTTIME before the call was sent that said Next
+	Error    string        `json:"error,omitempty"`  // with Bye: why it gives up
+	Doubt    string        `json:"doubt,omitempty"`  // why it could not learn the windows and freezes
 }
 
 // Loss tells the queue that a child is gone.

@@ -38,7 +38,7 @@ func (l slots) allow(n *node, a Allowance) {
 		l.drain()
 	case was != "":
 		n.log.Info("jobs are taken again")
-		n.zones.hint(n.children.machine.Boot())
+		n.zones.Hint(n.children.machine.Boot())
 	}
 	if zones {
 		n.log.Info("zones change", "zones", strings.Join(a.zones(n.cfg), ","))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/master/zones"
 )
 
 // A call is a request of a slot to Redis. The master repeats it until Redis answers. After
@@ -36,7 +37,7 @@ func (n *node) ask(s *slot) {
 	}
 	var reply jobs.Reply
 	if c.Kind == callTake {
-		n.zones.named(s.zone).busy = true
+		n.zones.Named(s.zone).Busy = true
 	}
 	n.call(s.zone, func(ctx context.Context) (err error) {
 		reply, err = n.queue.Step(ctx, s.zone, c.Step)
@@ -85,9 +86,9 @@ func (n *node) answered(s *slot, late int) {
 		n.log.Warn("given back too late", "slot", s.name, "zone", s.zone, "jobs", late)
 	}
 	if s.zone == "" {
-		n.zones.hint(n.children.machine.Boot())
+		n.zones.Hint(n.children.machine.Boot())
 	}
-	n.zones.named(s.zone).hint(n.children.machine.Boot())
+	n.zones.Named(s.zone).Hint(n.children.machine.Boot())
 	s.call = nil
 	n.release(s)
 }
@@ -121,9 +122,6 @@ func (n *node) step(s *slot, want int) jobs.Step {
 	return jobs.Step{Node: n.name, Slot: s.name, Request: rand.Text(), Want: want}
 }
 
-// zonePrefix begins the names of zones in the list of services that do not answer.
-const zonePrefix = "zone "
-
 // call repeats f until Redis answers, and then runs done. While an upgrade is prepared it
 // does nothing; resume makes the call later.
 func (n *node) call(zone string, f func(context.Context) error, done func()) {
@@ -132,7 +130,7 @@ func (n *node) call(zone string, f func(context.Context) error, done func()) {
 	}
 	ctx := n.work.Ctx
 	n.work.Wait.Go(func() {
-		tell := func(err error) { n.work.Post(func() { n.trouble(zonePrefix+zone, err) }) }
+		tell := func(err error) { n.work.Post(func() { n.trouble(zones.Prefix+zone, err) }) }
 		if n.work.Insist(ctx, f, tell) {
 			n.work.Post(done)
 		}

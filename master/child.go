@@ -24,12 +24,13 @@ type child struct {
 	deadline time.Duration
 	drained  bool            // it has the order to take no new jobs
 	orders   chan jobs.Order // to be sent; never closed
+	looks    int             // the orders to look that it got
 	doom     string          // why the master killed it
 	version  string          // of its muster
 }
 
 func newChild(p Process, started time.Duration) *child {
-	return &child{proc: p, started: started, orders: make(chan jobs.Order, 1)}
+	return &child{proc: p, started: started, orders: make(chan jobs.Order, ordersMax)}
 }
 
 // begin starts a child for the jobs of a take. If the child cannot be started, begin
@@ -171,6 +172,7 @@ func (n *node) reported(s *slot, c *child, r jobs.Report) {
 		n.children.started()
 	}
 	proved := c.report.Done == 0 && r.Done > 0
+	c.tell(n.zones.Named(s.zone), r, n.children.machine.Boot(), n.cfg.Poll)
 	c.report = r
 	if r.Deadline > 0 || !r.Ready { // the first may leave the hand-over's deadline
 		c.deadline = r.Deadline
@@ -185,7 +187,6 @@ func (n *node) reported(s *slot, c *child, r jobs.Report) {
 	if !r.Bye {
 		return
 	}
-	n.zones.named(s.zone).next(r.Next, n.children.machine.Boot(), n.cfg.Poll)
 	if r.Error != "" {
 		n.log.Warn("child gives up", "slot", s.name, "zone", s.zone, "pid", c.proc.PID(),
 			"error", r.Error)
@@ -210,6 +211,10 @@ func (n *node) reaped(s *slot, c *child, exit proc.Exit) {
 		"jobs", c.report.Jobs, "done", c.report.Done)
 
 	s.child = nil
+	if c.looking() {
+		now := n.children.machine.Boot()
+		n.zones.Named(s.zone).Heard(now, now, now)
+	}
 	n.face.changed = true
 	s.lock = n.files.relock(s)
 	if n.stage == running && c.death(exit, n.children.machine.Boot()).fruitless() {
@@ -269,6 +274,6 @@ func (s *slot) doom(c *child, why string, log hclog.Logger) {
 func (c *child) drain() {
 	if !c.drained {
 		c.drained = true
-		c.orders <- jobs.OrderDrain // has room for this one
+		c.orders <- jobs.OrderDrain // has room for this one: see ordersMax
 	}
 }

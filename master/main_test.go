@@ -55,6 +55,10 @@ type worker struct {
 	queue   *remote
 	done    int
 	drained chan struct{}
+	looks   chan struct{} // a value for each order to look
+	looked  int
+	asked   time.Duration
+	idles   string // what it does when no job is left: the kind of a host; empty: it ends
 }
 
 func beWorker() error {
@@ -62,7 +66,7 @@ func beWorker() error {
 	if err != nil {
 		return err
 	}
-	w := &worker{conn: conn, drained: make(chan struct{})}
+	w := &worker{conn: conn, drained: make(chan struct{}), looks: make(chan struct{}, 9)}
 	if err := conn.Receive(&w.h); err != nil {
 		return err
 	}
@@ -79,19 +83,27 @@ func beWorker() error {
 
 // listen waits for the orders of the master, and for its end.
 func (w *worker) listen() {
-	var o jobs.Order
-	if err := w.conn.Receive(&o); errors.Is(err, io.EOF) || o == jobs.OrderDrain {
-		close(w.drained)
-	}
-	if o == jobs.OrderDrain {
-		w.queue.drained()
+	for {
+		var o jobs.Order
+		err := w.conn.Receive(&o)
+		if err == nil && o == jobs.OrderLook {
+			w.looks <- struct{}{}
+			continue
+		}
+		if errors.Is(err, io.EOF) || o == jobs.OrderDrain {
+			close(w.drained)
+		}
+		if o == jobs.OrderDrain {
+			w.queue.drained()
+		}
+		return
 	}
 }
 
 func (w *worker) run() error {
 	reply, ready := w.h.Reply, true
 	for len(reply.Jobs) > 0 {
-		r := jobs.Report{Ready: ready, Done: w.done}
+		r := jobs.Report{Ready: ready, Done: w.done, Looked: w.looked}
 		for _, g := range reply.Jobs {
 			r.Jobs = append(r.Jobs, g.Job)
 			if g.Job.Host() == "late" {
@@ -113,20 +125,50 @@ func (w *worker) run() error {
 		default:
 		}
 		var err error
+		w.asked = proc.Boot()
 		reply, err = w.queue.Step(context.Background(), w.h.Zone, jobs.Step{
 			Node: w.h.Node, Slot: w.h.Slot, Request: fmt.Sprint(os.Getpid(), "-", w.done), Results: results, Want: want,
 		})
+		for err == nil && len(reply.Jobs) == 0 && want > 0 && w.idle() {
+			w.asked = proc.Boot()
+			reply, err = w.queue.Step(context.Background(), w.h.Zone, jobs.Step{Node: w.h.Node, Slot: w.h.Slot,
+				Request: fmt.Sprint(os.Getpid(), "-look-", w.looked), Want: want})
+			w.looked++
+		}
 		if err != nil {
 			return err
 		}
 	}
-	w.conn.Send(jobs.Report{Done: w.done, Bye: true, Next: reply.Next})
+	w.conn.Send(jobs.Report{Done: w.done, Bye: true, Looked: w.looked, Next: reply.Next, Asked: w.asked})
 	return nil
+}
+
+// idle waits for the order to look, and reports whether the worker obeys it.
+func (w *worker) idle() bool {
+	for w.idles != "" {
+		w.conn.Send(jobs.Report{Done: w.done, Idle: true, Looked: w.looked, Asked: w.asked})
+		select {
+		case <-w.drained:
+			return false
+		case <-w.looks:
+		}
+		switch w.idles {
+		case "stay":
+			return true
+		case "leave":
+			return false
+		case "die":
+			os.Exit(3)
+		}
+	}
+	return false
 }
 
 func (w *worker) do(g jobs.Grant) {
 	switch kind, _, _ := strings.Cut(g.Job.Host(), "-"); kind {
 	case "ok":
+	case "stay", "leave", "die", "deaf":
+		w.idles = kind
 	case "hold":
 		w.queue.wait(g.Job)
 	case "exit":

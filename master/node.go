@@ -3,7 +3,6 @@ package master
 import (
 	"context"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,10 +12,11 @@ import (
 
 	"muster/internal/proc"
 	"muster/master/errands"
+	"muster/master/zones"
 )
 
 // never is an instant of the boot clock that is never reached.
-const never = time.Duration(math.MaxInt64)
+const never = zones.Never
 
 // A node is the whole state of a master. It belongs to the goroutine of Run. All its
 // instants are instants of the boot clock.
@@ -29,7 +29,7 @@ type node struct {
 
 	slots slots // in use
 	files lockFiles
-	zones zones
+	zones zones.Zones
 
 	work     *errands.Work // the goroutines that wait in place of the node
 	orders   <-chan order
@@ -78,7 +78,7 @@ func newNode(m *Master) *node {
 		note: func(text string) { n.face.note(&n.face.notes.start, text) }}
 	n.children.allowed = m.first
 	for _, name := range m.first.zones(m.cfg) {
-		n.zones = append(n.zones, &zone{name: name})
+		n.zones = append(n.zones, &zones.Zone{Name: name})
 	}
 	return n
 }
@@ -136,7 +136,7 @@ func (n *node) resume() {
 		}
 	}
 	for _, z := range n.zones {
-		if !z.known {
+		if !z.Known {
 			n.recover(z)
 		}
 	}
@@ -157,7 +157,7 @@ func (n *node) loop(ctx context.Context) {
 		case o := <-n.orders:
 			o.run(n)
 		case <-n.work.Hints:
-			n.zones.hint(n.children.machine.Boot())
+			n.zones.Hint(n.children.machine.Boot())
 		case <-timer.C:
 		case <-ended:
 			ended = nil

@@ -39,64 +39,6 @@ func TestPause(t *testing.T) {
 	}
 }
 
-func TestRest(t *testing.T) {
-	t.Parallel()
-	const poll = 10 * time.Second
-	for _, test := range []struct {
-		name  string
-		reply jobs.Reply
-		want  time.Duration
-	}{
-		{"jobs", jobs.Reply{Status: jobs.StatusJobs}, 0},
-		{"more", jobs.Reply{Status: jobs.StatusMore}, 0},
-		{"nothing", jobs.Reply{Status: jobs.StatusNext, Now: 5}, poll},
-		{"soon", jobs.Reply{Status: jobs.StatusNext, Now: 5, Next: 2_000_005}, 2 * time.Second},
-		{"late", jobs.Reply{Status: jobs.StatusNext, Now: 5, Next: 60_000_005}, poll},
-		{"past", jobs.Reply{Status: jobs.StatusNext, Now: 5, Next: 3}, 0},
-		{"frozen", jobs.Reply{Status: jobs.StatusFrozen, Now: 5, Next: 1_000_005}, time.Second},
-		{"frozen without end", jobs.Reply{Status: jobs.StatusFrozen, Now: 5}, poll},
-		{"halted", jobs.Reply{Status: jobs.StatusHalted, Now: 5, Next: 6}, poll},
-	} {
-		if got := rest(test.reply, poll); got != test.want {
-			t.Errorf("%s: %s, want %s", test.name, got, test.want)
-		}
-	}
-}
-
-func TestZoneFollowsWhatAChildHasHeard(t *testing.T) {
-	t.Parallel()
-	const poll = 10 * time.Second
-	// At 100 s of the boot clock Redis' clock said 7,000,000 µs.
-	z := zone{name: "a"}
-	z.next(9_000_000, time.Second, poll)
-	if z.due != time.Second {
-		t.Errorf("without an answer yet: due %s, want now", z.due)
-	}
-	z.busy = true
-	z.answered(jobs.Reply{Status: jobs.StatusNext, Now: 7_000_000}, 100*time.Second, poll)
-	if z.busy || z.due != 110*time.Second {
-		t.Errorf("busy %v, due %s, want the poll", z.busy, z.due)
-	}
-	for at, want := range map[jobs.Micros]time.Duration{
-		0:          103 * time.Second, // not known: at once
-		9_000_000:  102 * time.Second, // has passed already
-		12_000_000: 105 * time.Second,
-		99_000_000: 113 * time.Second, // no later than the poll
-	} {
-		z.next(at, 103*time.Second, poll)
-		if z.due != want {
-			t.Errorf("next at %d: due %s, want %s", at, z.due, want)
-		}
-	}
-
-	z.busy = true
-	z.hint(104 * time.Second)
-	z.answered(jobs.Reply{Status: jobs.StatusNext, Now: 11_000_000}, 105*time.Second, poll)
-	if z.due != 105*time.Second {
-		t.Errorf("a hint while a call was under way: due %s, want at once", z.due)
-	}
-}
-
 func TestDeadlineOfAHandover(t *testing.T) {
 	t.Parallel()
 	h := jobs.Handover{Sent: 100 * time.Second}

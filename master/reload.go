@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"muster/internal/wording"
+	"muster/master/zones"
 )
 
 // reload puts another configuration in force, or refuses it.
@@ -33,15 +34,15 @@ func (n *node) refuse(err error) {
 
 // changeZones makes the node work for the zones of its new configuration.
 func (n *node) changeZones() {
-	var zones []*zone
+	var next zones.Zones
 	for _, name := range n.children.allowed.zones(n.cfg) {
-		z := n.zones.named(name)
-		if z.closed {
-			z = &zone{name: name}
+		z := n.zones.Named(name)
+		if z.Closed {
+			z = &zones.Zone{Name: name}
 			n.recover(z)
 		}
-		zones = append(zones, z)
+		next = append(next, z)
 	}
-	n.zones = zones
+	n.zones = next
 	n.listen()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"muster/jobs"
+	"muster/master/zones"
 )
 
 // slots are the slots of a node that are in use, by name.
@@ -72,13 +73,13 @@ func (l slots) mostServed() *slot {
 
 // unused returns the slots that have jobs in the zone and no process. Orphans are told which jobs
 // they have.
-func (l slots) unused(z *zone, held map[string][]jobs.ID) []string {
+func (l slots) unused(z *zones.Zone, held map[string][]jobs.ID) []string {
 	var names []string
 	for name, ids := range held {
 		s := l[name]
 		switch {
 		case len(ids) == 0:
-		case s == nil || s.orphan == nil && s.zone != z.name:
+		case s == nil || s.orphan == nil && s.zone != z.Name:
 			names = append(names, name)
 		case s.orphan != nil:
 			s.orphan.jobs = ids

@@ -21,16 +21,23 @@ func (n *node) fill(now time.Duration) time.Duration {
 		if at := n.children.allowed.wait(n.slots, n.children.round, now); at > now {
 			return at
 		}
-		z := n.zones.next(now, n.slots.served())
+		z := n.zones.Next(now, n.slots.served())
 		if z == nil {
-			return n.zones.firstDue()
+			return n.zones.FirstDue()
 		}
-		s, err := n.freeSlot(z.name)
+		if n.slots.wake(z, now, n.cfg.Poll) {
+			continue
+		}
+		s, err := n.freeSlot(z.Name)
 		if err != nil {
 			n.children.startFailed(err.Error())
 			return n.children.paused
 		}
 		if s == nil {
+			if idle := n.slots.idle(""); idle != nil { // of another zone
+				idle.child.drain()
+				return never // its end wakes the node
+			}
 			return n.shareSlots(now)
 		}
 		n.children.round = now
@@ -51,15 +58,15 @@ func (n *node) take(s *slot) {
 // taken handles the answer of a take: it starts a child for the jobs, or releases the slot
 // if there are none.
 func (n *node) taken(s *slot, r jobs.Reply) {
-	z := n.zones.named(s.zone)
-	z.answered(r, n.children.machine.Boot(), n.cfg.Poll)
+	z := n.zones.Named(s.zone)
+	z.Answered(r, n.children.machine.Boot(), n.cfg.Poll)
 	n.explain(z, r)
 	sent := s.call.Sent
 	s.call = nil
 	switch {
 	case len(r.Jobs) == 0:
 		n.release(s)
-	case n.stage != running || z.closed || n.children.allowed.holds() != "":
+	case n.stage != running || z.Closed || n.children.allowed.holds() != "":
 		n.giveBack(s, r.Jobs)
 	default:
 		n.begin(s, jobs.Handover{
@@ -75,7 +82,7 @@ func (n *node) taken(s *slot, r jobs.Reply) {
 // too. If the waiting zone then has no due job, the next takes use the slots for the other
 // zones again.
 func (n *node) shareSlots(now time.Duration) time.Duration {
-	at := n.zones.turn(n.slots.served(), n.children.shared, n.cfg.Turn)
+	at := n.zones.Turn(n.slots.served(), n.children.shared, n.cfg.Turn)
 	if at > now {
 		return at
 	}

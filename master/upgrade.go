@@ -225,8 +225,8 @@ func (n *node) pack(parcels map[*slot]*parcel) state {
 		Started: n.face.started, Spawned: n.children.spawned,
 	}
 	for _, z := range n.zones {
-		if z.known {
-			st.Known = append(st.Known, z.name)
+		if z.Known {
+			st.Known = append(st.Known, z.Name)
 		}
 	}
 	for _, s := range n.slots.inUse() {
@@ -256,7 +256,7 @@ func (n *node) unpack() error {
 	}
 	n.face.started, n.children.spawned = st.Started, st.Spawned
 	for _, z := range n.zones {
-		z.known = slices.Contains(st.Known, z.name)
+		z.Known = slices.Contains(st.Known, z.Name)
 	}
 	for _, saved := range st.Slots {
 		if err := n.unpackSlot(saved, files); err != nil {

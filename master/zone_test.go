@@ -23,37 +23,6 @@ func TestALongJobDoesNotKeepAnotherZoneFromItsTurn(t *testing.T) {
 	r.ends(t, first...)
 }
 
-func TestNextZone(t *testing.T) {
-	t.Parallel()
-	const now = 100 * time.Second
-	for name, test := range map[string]struct {
-		zones zones
-		slots string // a letter for each slot in use: its zone
-		want  string
-	}{
-		"none": {zones{}, "", ""},
-		"none is due": {zones{{name: "a", known: true, due: now + 1},
-			{name: "b", known: true, busy: true}, {name: "c"}}, "", ""},
-		"the one that is due":  {zones{{name: "a", known: true, due: now + 1}, {name: "b", known: true}}, "", "b"},
-		"looked at before":     {zones{{name: "a", known: true, looked: 2}, {name: "b", known: true, looked: 1}}, "", "b"},
-		"with fewer slots":     {zones{{name: "a", known: true, looked: 1}, {name: "b", known: true, looked: 2}}, "aab", "b"},
-		"with as many slots":   {zones{{name: "a", known: true, looked: 1}, {name: "b", known: true, looked: 2}}, "ba", "a"},
-		"others do not matter": {zones{{name: "a", known: true, looked: 1}, {name: "b", known: true, looked: 2}}, "xxx", "a"},
-	} {
-		used := slots{}
-		for i, zone := range test.slots {
-			used[string(rune('1'+i))] = &slot{zone: string(zone)}
-		}
-		got := ""
-		if z := test.zones.next(now, used.served()); z != nil {
-			got = z.name
-		}
-		if got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
-	}
-}
-
 func TestWhoMakesRoom(t *testing.T) {
 	t.Parallel()
 	served := func(zone string, deadline time.Duration, drained bool) *slot {
@@ -100,15 +69,15 @@ func TestATakeOfNothingIsNotShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := newNode(m)
-	n.zones[0].known = true
+	n.zones[0].Known = true
 	s, err := n.freeSlot("default")
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.take(s)
 	(<-n.work.Events)() // the answer
-	if len(n.slots) > 0 || len(w.takes) != 1 || n.zones[0].looked == 0 {
-		t.Fatalf("slots %v, %d takes, looked %s: want one take that is answered", n.slots, len(w.takes), n.zones[0].looked)
+	if len(n.slots) > 0 || len(w.takes) != 1 || n.zones[0].Looked == 0 {
+		t.Fatalf("slots %v, %d takes, looked %s: want one take that is answered", n.slots, len(w.takes), n.zones[0].Looked)
 	}
 	if n.face.changed {
 		t.Error("the hub is told of a change, but nothing of the node's record has changed")

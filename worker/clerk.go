@@ -29,10 +29,9 @@ type clerk struct {
 	inHand  map[jobs.Token]*attempt.Attempt
 	results []jobs.Result // not part of a call yet
 	done    int           // the number of jobs that ended
-	next    jobs.Micros   // the time of the next work, by the last answer of the queue
 
 	mode      mode
-	idleUntil time.Duration // no job is due before, on the boot clock; 0: one may be due
+	idle      idleness
 	stopUntil time.Duration // after a stop: the end of the time for the last report
 
 	lines lines
@@ -92,6 +91,7 @@ func (c *clerk) work(ctx context.Context, h jobs.Handover) error {
 		c.ask(ctx)
 		c.askForStops(ctx)
 		c.speak(ctx)
+		c.linger()
 		c.reporter.tell(c.report(false))
 		if c.mode != taking {
 			c.reorderer.cancel()
@@ -143,14 +143,14 @@ func (c *clerk) leave() {
 
 // ask starts a call if there are results to report, or slots to fill.
 func (c *clerk) ask(ctx context.Context) {
-	if c.idleUntil != 0 && c.Clock() >= c.idleUntil {
-		c.idleUntil = 0
+	if c.idle.due != 0 && c.Clock() >= c.idle.due && !c.lingers() {
+		c.idle.due = 0
 	}
 	if c.calls.call != nil {
 		return
 	}
 	want := c.free()
-	if len(c.results) == 0 && (want == 0 || c.idleUntil != 0) {
+	if len(c.results) == 0 && (want == 0 || c.idle.due != 0) {
 		return
 	}
 	c.calls.start(ctx, jobs.Step{
@@ -178,6 +178,7 @@ func (c *clerk) answered(ctx context.Context, a answer) {
 		return
 	}
 	call := c.calls.answered()
+	c.idle.answered()
 	for _, r := range call.step.Results {
 		late := slices.Contains(a.reply.Late, r.Job)
 		if late {
@@ -225,11 +226,11 @@ func (c *clerk) accept(ctx context.Context, r jobs.Reply, sent time.Duration) {
 		c.Log.Warn("the queue hands out no jobs", "zone", c.calls.zone, "why", r.Why,
 			"left", max(r.Next.Sub(r.Now), 0).Round(time.Second))
 	}
-	c.next = r.Next
-	c.idleUntil = 0
+	c.idle.next, c.idle.sent = r.Next, sent
+	c.idle.due = 0
 	switch r.Status {
 	case jobs.StatusNext, jobs.StatusFrozen, jobs.StatusHalted:
-		c.idleUntil = c.Clock() + nap(r, c.cfg.Poll)
+		c.idle.due = c.Clock() + nap(r, c.cfg.Poll)
 	}
 }
 
@@ -246,6 +247,7 @@ func nap(r jobs.Reply, most time.Duration) time.Duration {
 func (c *clerk) begin(ctx context.Context, a *attempt.Attempt, sent time.Duration) {
 	ctx = a.Begin(ctx, sent, c.lines.moved)
 	c.inHand[a.Grant().Token] = a
+	c.idle.until = 0
 	c.lines.attempts.Go(func() {
 		defer a.Close()
 		e := a.Run(ctx)
@@ -297,6 +299,9 @@ func (c *clerk) ordered(o jobs.Order, ok bool) {
 	case !ok:
 		c.orders = nil
 		c.Log.Warn("the master is gone, the worker ends after the jobs in hand", "jobs", len(c.inHand))
+	case o == jobs.OrderLook:
+		c.look()
+		return
 	case o != jobs.OrderDrain:
 		c.Log.Warn("the master gave an unknown order", "order", string(o))
 		return
@@ -306,10 +311,13 @@ func (c *clerk) ordered(o jobs.Order, ok bool) {
 
 // over reports whether nothing is left to do.
 func (c *clerk) over() bool {
-	if len(c.inHand) > 0 || len(c.results) > 0 || c.calls.call != nil || c.reorderer.stop != nil {
-		return false
-	}
-	return c.mode != taking || c.idleUntil != 0
+	return c.empty() && (c.mode != taking || c.idle.due != 0 && !c.lingers())
+}
+
+// empty reports whether the clerk has no jobs, results, calls and walks through the queue.
+func (c *clerk) empty() bool {
+	return len(c.inHand) == 0 && len(c.results) == 0 && c.calls.call == nil &&
+		c.reorderer.stop == nil
 }
 
 // hopeless returns why the worker should not wait for an answer any longer; nil: it should. The
@@ -342,7 +350,11 @@ func (c *clerk) sleep() time.Duration {
 	if c.calls.call != nil {
 		sooner(c.calls.call.next)
 	}
-	sooner(c.idleUntil)
+	if c.lingers() {
+		sooner(c.idle.until)
+	} else {
+		sooner(c.idle.due)
+	}
 	sooner(c.stopUntil)
 	sooner(c.stopsAt())
 	sooner(c.speakAt())
@@ -374,7 +386,11 @@ func (c *clerk) jobs() []jobs.ID {
 // jobs: a result may wait for Redis for ever, and must not get the worker killed. Nor must a job
 // that came too late, and is on its way back.
 func (c *clerk) report(ready bool) jobs.Report {
-	r := jobs.Report{Ready: ready, Jobs: c.jobs(), Done: c.done, Doubt: c.env.Agreed.Why()}
+	r := jobs.Report{Ready: ready, Jobs: c.jobs(), Done: c.done, Looked: c.idle.looked,
+		Doubt: c.env.Agreed.Why()}
+	if c.lingers() && c.empty() {
+		r.Idle, r.Next, r.Asked = true, c.idle.next, c.idle.sent
+	}
 	for _, a := range c.inHand {
 		if !a.TooLate() {
 			r.Deadline = max(r.Deadline, a.Until())

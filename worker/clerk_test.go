@@ -464,7 +464,8 @@ func TestReportsFollowTheJobsInHand(t *testing.T) {
 		moved.Deadline += time.Second // the checkpoint came after one step
 		over := jobs.Report{Jobs: []jobs.ID{g.Job}}
 		// The last report, which is due at once, says that no job is in hand any more.
-		bye := jobs.Report{Jobs: []jobs.ID{}, Done: 1, Bye: true, Next: s.lastSaid().Next}
+		bye := jobs.Report{Jobs: []jobs.ID{}, Done: 1, Bye: true, Next: s.lastSaid().Next,
+			Asked: s.lastSaid().Asked}
 		want := []jobs.Report{first, moved, over, bye}
 		if diff := cmp.Diff(want, s.said()); diff != "" {
 			t.Errorf("reports (-want +got):\n%s", diff)

@@ -20,14 +20,14 @@ const reportEvery = 100 * time.Millisecond
 // report is on its way, only the latest other one waits.
 type reporter struct {
 	box   chan jobs.Report // holds at most one
-	hurry chan struct{}    // closed when the report in the box is the last
+	hurry chan struct{}    // gets a value when the next report cannot wait; closed before the last
 	done  chan struct{}    // closed after the last report was sent
 	last  jobs.Report
 }
 
 // newReporter starts a reporter that passes reports to send.
 func newReporter(send func(jobs.Report)) *reporter {
-	r := &reporter{box: make(chan jobs.Report, 1), hurry: make(chan struct{}),
+	r := &reporter{box: make(chan jobs.Report, 1), hurry: make(chan struct{}, 1),
 		done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
@@ -41,7 +41,8 @@ func newReporter(send func(jobs.Report)) *reporter {
 	return r
 }
 
-// rest waits, so that the changes of that time go into one report.
+// rest waits, so that the changes of that time go into one report, but not if the next one is in a
+// hurry.
 func (r *reporter) rest() {
 	timer := time.NewTimer(reportEvery)
 	defer timer.Stop()
@@ -56,8 +57,15 @@ func (r *reporter) tell(report jobs.Report) {
 	if !report.Ready && same(report, r.last) {
 		return
 	}
+	idle := report.Idle && !r.last.Idle // the master may have a job for it
 	r.last = report
 	r.put(report)
+	if idle {
+		select {
+		case r.hurry <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // bye sends the last report, and waits until it is out or byeWait is over. In the second case the
@@ -84,6 +92,6 @@ func (r *reporter) put(report jobs.Report) {
 }
 
 func same(a, b jobs.Report) bool {
-	return a.Deadline == b.Deadline && a.Done == b.Done && a.Doubt == b.Doubt &&
-		slices.Equal(a.Jobs, b.Jobs)
+	return a.Deadline == b.Deadline && a.Done == b.Done && a.Doubt == b.Doubt && a.Idle == b.Idle &&
+		a.Looked == b.Looked && a.Next == b.Next && slices.Equal(a.Jobs, b.Jobs)
 }

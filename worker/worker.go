@@ -24,6 +24,7 @@ type Config struct {
 	GiveUp    time.Duration // how long to wait for an answer if no result can get lost
 	LastWords time.Duration // how long to report the stopped jobs after a stop
 	Orphan    time.Duration // how long to wait without a master, after the locks have ended
+	Linger    time.Duration // how long to stay idle for the next order of the master; 0: not at all
 	OutputMax int           // bytes kept of the output of one attempt
 	RecordDir string        // the folder of records on hosts, as in remote.Config
 	Overload  jobs.Overload // when and how to reorder a queue whose jobs come late
@@ -76,6 +77,9 @@ func (c Config) Validate() error {
 	if c.OutputMax < outputMin || c.OutputMax > outputMax || c.OutputMax*c.Slots > outputAllMax {
 		errs = append(errs, fmt.Errorf("output_max = %d: want %d to %d bytes, and at most %d for "+
 			"all slots together", c.OutputMax, outputMin, outputMax, outputAllMax))
+	}
+	if c.Linger < 0 || c.Linger > timeMax {
+		errs = append(errs, fmt.Errorf("linger = %s: want 0 to %s", c.Linger, timeMax))
 	}
 	errs = append(errs, c.Overload.Validate())
 	return errors.Join(errs...)
@@ -153,8 +157,8 @@ func (w *Worker) Run(ctx context.Context, h jobs.Handover, m Master) error {
 	}
 	c := newClerk(w, h, m)
 	err := c.work(ctx, h)
-	bye := jobs.Report{Jobs: c.jobs(), Done: c.done, Bye: true, Next: c.next,
-		Doubt: c.env.Agreed.Why()}
+	bye := jobs.Report{Jobs: c.jobs(), Done: c.done, Bye: true, Looked: c.idle.looked,
+		Next: c.idle.next, Asked: c.idle.sent, Doubt: c.env.Agreed.Why()}
 	if err != nil {
 		bye.Error = err.Error()
 	}

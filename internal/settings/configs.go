@@ -116,6 +116,7 @@ func (s Settings) Worker() worker.Config {
 	c.Slots, c.OutputMax, c.Call = s.Master.Slots, s.Output.Max, s.Redis.Timeout
 	c.Overload = jobs.Overload{After: s.Overload.After, Cooldown: s.Overload.Cooldown,
 		FairBy: jobs.FairBy(s.Overload.FairBy)}
+	c.Linger = s.Master.Linger
 	c.RequireNTP, c.RecordDir = s.Windows.RequireNTP, s.SSH.RecordDir
 	return c
 }

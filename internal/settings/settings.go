@@ -156,6 +156,7 @@ type Master struct {
 	Zones    []string      `mapstructure:"zones"`    // whose queues the node works on
 	Drain    time.Duration `mapstructure:"drain"`    // after TERM, for the jobs in hand
 	Poll     time.Duration `mapstructure:"poll"`     // at most between two looks at the queue
+	Linger   time.Duration `mapstructure:"linger"`   // of a child without jobs
 	Unzoned  bool          `mapstructure:"allow_unzoned"`
 	Standby  []string      `mapstructure:"standby"` // ZONE=TIME
 	Governor Governor      `mapstructure:"governor"`
@@ -291,6 +292,7 @@ func defaults(m local.Machine) map[string]any {
 		"master.zones":                 w.Zones,
 		"master.drain":                 w.Drain,
 		"master.poll":                  w.Poll,
+		"master.linger":                3 * time.Second,
 		"master.allow_unzoned":         false,
 		"master.standby":               []string{},
 		"node.name":                    m.Host,

@@ -62,7 +62,8 @@ func TestLaterSourcesWin(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Master{Children: 2, Slots: 4, Zones: []string{"zrh", "nyc"}, Drain: time.Minute,
-		Poll: 10 * time.Second, Standby: []string{}, Governor: Governor{Every: 10 * time.Second, Load: 32,
+		Poll: 10 * time.Second, Linger: 3 * time.Second, Standby: []string{},
+		Governor: Governor{Every: 10 * time.Second, Load: 32,
 			Pressure: 40, Memory: 5, Disk: 1, Pids: 5, Files: 5, Ramp: true}}
 	if d := cmp.Diff(want, got.Master); d != "" {
 		t.Error(d)

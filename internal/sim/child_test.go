@@ -47,6 +47,15 @@ func newChild(m *master, slot string, lock *os.File) *child {
 	return c
 }
 
+// lingers returns how long idle children of a seed wait for an order. Most seeds have none, so that
+// children begin and end as often as ever.
+func lingers(seed uint64) time.Duration {
+	if seed%4 == 0 {
+		return 4 * time.Second
+	}
+	return 0
+}
+
 // start runs the worker, with the jobs that its master took for it.
 func (c *child) start(h jobs.Handover) {
 	for _, g := range h.Reply.Jobs {
@@ -56,7 +65,7 @@ func (c *child) start(h jobs.Handover) {
 	c.stayHeard()
 	d := doors{c}
 	cfg := worker.Default()
-	cfg.Slots = c.slots
+	cfg.Slots, cfg.Linger = c.slots, lingers(c.seed)
 	w, err := worker.New(cfg, worker.Doors{Queue: d, Times: d, Clock: c.clock, Log: d.log(),
 		Steps: attempt.Doors{Queue: d, Kin: d, Dial: d.Dial, Chance: c.luck}})
 	if err != nil {

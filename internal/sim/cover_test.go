@@ -49,7 +49,8 @@ func wanted() (list []string) {
 		"a step is tried again", "a lost job looks again", "a host is away behind its reboot",
 		"a host does not come back", "a cancelled step goes on", "a cancelled step is stopped",
 		"a gate is opened", "a gate is refused", "nobody answers at a gate",
-		"a go is lost, and the zone halted", "a freeze is lifted while another one stands"}
+		"a go is lost, and the zone halted", "a freeze is lifted while another one stands",
+		"an idle child is woken", "an idle child is gone when it is woken"}
 	for _, kind := range sorted(calls) {
 		for _, call := range calls[kind] {
 			list = append(list, string(kind)+": "+call)
@@ -80,9 +81,10 @@ func lives() (list []string) {
 }
 
 // rare lists events that few seeds have. Only a run of many must have them all.
-var rare = []string{"child killed behind a call: back", "reply lost after execution: back",
+var rare = []string{"call delayed and doubled: back",
+	"child killed behind a call: back", "reply lost after execution: back",
 	"reply lost after execution: retry", "call delayed and doubled: roll go", "paused when lost",
-	"cancelled when lost", "a go is lost, and the zone halted"}
+	"cancelled when lost", "a go is lost, and the zone halted", "an idle child is gone when it is woken"}
 
 const many = 400 // seeds
 

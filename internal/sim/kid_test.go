@@ -55,6 +55,9 @@ func (k kid) Line() real.Line { return k }
 func (k kid) Send(message any) error {
 	with, alive := k.m.tries("sends "+k.c.slot, func(v *visit) {
 		if k.c.dead {
+			if message == any(jobs.OrderLook) {
+				k.m.faults.met("an idle child is gone when it is woken")
+			}
 			k.m.answer(v, errPipe)
 			return
 		}
@@ -63,6 +66,9 @@ func (k kid) Send(message any) error {
 			case *jobs.Handover:
 				k.c.start(*message)
 			case jobs.Order:
+				if message == jobs.OrderLook {
+					k.m.faults.met("an idle child is woken")
+				}
 				k.c.orders <- message
 				k.c.woken = true
 			}
