@@ -18,8 +18,7 @@ TALLY ?= # collects the numbers of several runs for .ci/run
 testsum = bin/testsum $(if $(TALLY),-tally $(TALLY) -name $@) --
 
 # servers is what tests are held against, in the words of tools/install.sh.
-servers := redis sshd nodeset ansible nft rauc bind knot postgres chromium systemd packages \
-	prometheus
+servers := redis sshd nodeset ansible nft rauc bind knot postgres chromium systemd packages prometheus
 
 .PHONY: help build demo test
 help: ## list the targets
@@ -31,9 +30,8 @@ build: ## build bin/muster
 demo: build ## run a big and a small task on a pretended fleet (ARGS='--help' for more)
 	bin/muster demo $(ARGS)
 
-# The cache of go test does not know which programs are installed: hence -count=1. Most
-# tests wait for servers and hosts: four of a package at a time, on any machine (cmd/muster: eight).
-# They need processors more than memory: GOGC.
+# -count=1: the cache of go test does not know which programs are installed. Most tests wait for
+# servers and hosts, so four of a package run at a time (cmd/muster: eight). GOGC saves processors.
 test: bin/testsum build ## run all tests, also on a real Redis, sshd, nft, named, nodeset, Ansible …
 	@tools/install.sh $(servers)
 	@cd tools && ../bin/testsum -name tools $(if $(TALLY),-tally $(TALLY)) -- ./...

@@ -71,9 +71,7 @@ func DefaultPolicy() Policy { return Policy{Tries: 3, Delay: 5 * time.Second} }
 
 // Again reports whether there is another try after so many failed tries, the last of class c.
 // Failures of class user and operator are final.
-func (p Policy) Again(tries int, c Class) bool {
-	return c == ClassTransient && tries < p.Tries
-}
+func (p Policy) Again(tries int, c Class) bool { return c == ClassTransient && tries < p.Tries }
 
 // The bounds of an attempt.
 const (
@@ -95,9 +93,7 @@ func AttemptTimeout(step time.Duration) time.Duration {
 
 // Margin returns how much earlier than the end of its lock a child must stop: three seconds or 2
 // %, the larger. It allows for clock drift, killing and a round trip.
-func Margin(timeout time.Duration) time.Duration {
-	return max(3*time.Second, timeout/50)
-}
+func Margin(timeout time.Duration) time.Duration { return max(3*time.Second, timeout/50) }
 
 // LockDelay returns how much later than the end of its lock a job is due again: the larger of five
 // seconds and 2 %.

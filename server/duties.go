@@ -8,7 +8,9 @@ import (
 
 	"muster/fleet"
 	"muster/history/outbox"
+	"muster/history/outcomes"
 	"muster/jobs"
+	"muster/jobs/outliers"
 	"muster/jobs/queue/hub"
 	"muster/server/anchor"
 	"muster/server/depth"
@@ -16,6 +18,7 @@ import (
 	"muster/server/election"
 	"muster/server/historian"
 	"muster/server/intake"
+	"muster/server/nodes"
 	"muster/server/state"
 	"muster/server/tasks"
 	"muster/windows"
@@ -198,4 +201,18 @@ func (s *Server) known() string {
 		return ""
 	}
 	return s.who()
+}
+
+// outliersDuty sets nodes aside whose jobs fail much more often than those of others.
+func outliersDuty(s *Server) election.Duty {
+	work := func(ctx context.Context, _ *election.Term) error {
+		o := &nodes.Outlying{Policy: s.cfg.Outliers, Queue: s.queue.Hub.Nodes, Keys: s.site.keys,
+			Log: s.log, Now: s.clock,
+			Counts: func(ctx context.Context, from time.Time) ([]outliers.Count, error) {
+				return outcomes.Since(ctx, s.history, from)
+			}}
+		duties.Repeat(ctx, s.log, "nodes whose jobs fail", nodes.OutliersEvery, o.RunOnce)
+		return nil
+	}
+	return election.Duty{Name: nodes.OutliersDuty, Work: work}
 }
