@@ -92,12 +92,18 @@ func (n *node) untilChildren(ctx context.Context, so func(count int) bool) error
 }
 
 // ended waits until a task has ended and its children, too.
-func (n *node) ended(ctx context.Context, id jobs.TaskID) (t jobs.TaskInfo, err error) {
+func (n *node) ended(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
+	t, err := n.over(ctx, id)
+	return t, errors.Join(err, n.idle(ctx))
+}
+
+// over waits until a task has ended.
+func (n *node) over(ctx context.Context, id jobs.TaskID) (t jobs.TaskInfo, err error) {
 	err = n.until(ctx, look, func() (bool, error) {
 		t, err = n.q.Task(ctx, id)
 		return t.State == jobs.TaskEnded, err
 	})
-	return t, errors.Join(err, n.idle(ctx))
+	return t, err
 }
 
 // succeeded waits until a task has ended. It is an error if one of its jobs did

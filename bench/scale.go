@@ -189,13 +189,9 @@ func (b *bench) wakes(ctx context.Context, linger time.Duration) (all []float64,
 		}
 		all = append(all, millis(at.Sub(began)))
 		// The host has hung up; the next job shall find no child, or the one that lingers.
-		if _, err := n.ended(ctx, id); err != nil {
-			return nil, err
+		if _, err = n.over(ctx, id); err == nil && linger == 0 {
+			err = n.idle(ctx)
 		}
-		err = n.until(ctx, look, func() (bool, error) {
-			pids, err := n.children()
-			return linger > 0 || len(pids) == 0, err
-		})
 		if err != nil {
 			return nil, err
 		}
