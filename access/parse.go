@@ -196,7 +196,7 @@ func (r *reader) limit(fields map[string]*yaml.Node) limit {
 	}
 	if n := fields["hosts"]; n != nil {
 		l.line = n.Line
-		text, ok := r.in.Text(n, "hosts")
+		text, ok := r.in.Long(n, "hosts")
 		switch {
 		case !ok:
 		case strings.TrimSpace(text) == "":

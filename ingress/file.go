@@ -183,6 +183,9 @@ func (r *reader) whole(s Source, has map[string]*yaml.Node) {
 	} else if has["secret_file"] == nil {
 		r.in.Wrong(s.Line, "a source needs a secret_file: without one anybody could send events")
 	}
+	if has["kind"] != nil && has["kind_at"] != nil {
+		r.in.Wrong(s.Line, "a source has kind and kind_at: want one of them")
+	}
 	if s.Customer != "" && s.CustomerAt != "" {
 		r.in.Wrong(s.Line, "a source has customer and customer_at: want one of them")
 	}

@@ -34,6 +34,7 @@ type Report struct {
 	Idle     bool          `json:"idle,omitempty"`   // it waits for OrderLook, without jobs
 	Looked   int           `json:"looked,omitempty"` // the number of OrderLook that it has obeyed
 	Next     Micros        `json:"next"`             // with Bye or Idle: next job due; 0: not known
+	Now      Micros        `json:"now,omitempty"`    // with Idle: Redis' time of the answer that said Next
 	Asked    time.Duration `json:"asked,omitempty"`  // CLOCK_BOOTTIME before the call was sent that said Next
 	Error    string        `json:"error,omitempty"`  // with Bye: why it gives up
 	Doubt    string        `json:"doubt,omitempty"`  // why it could not learn the windows and freezes

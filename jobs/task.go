@@ -97,6 +97,4 @@ func Margin(timeout time.Duration) time.Duration { return max(3*time.Second, tim
 
 // LockDelay returns how much later than the end of its lock a job is due again: the larger of five
 // seconds and 2 %.
-func LockDelay(timeout time.Duration) time.Duration {
-	return max(5*time.Second, timeout/50)
-}
+func LockDelay(timeout time.Duration) time.Duration { return max(5*time.Second, timeout/50) }

@@ -89,14 +89,25 @@ func (a Allowance) wait(l slots, begun, now time.Duration) time.Duration {
 	case a.Cores == 0:
 		return now
 	}
-	starting := l.starting()
-	if starting >= governor.Starting(a.Cores, len(l)-starting) {
+	starting, busy := l.starting(), l.busy()
+	if starting >= governor.Starting(a.Cores, busy-starting) {
 		return never // a child that is ready, or dies, wakes the node
 	}
 	if begun > 0 && begun < now {
-		return begun + governor.Delay(len(l))
+		return begun + governor.Delay(busy)
 	}
 	return now
+}
+
+// busy counts the slots in use but those of idle children.
+func (l slots) busy() int {
+	count := 0
+	for _, s := range l {
+		if s.child == nil || !s.child.idle() {
+			count++
+		}
+	}
+	return count
 }
 
 // starting counts the slots whose children have not reported yet, or are not there yet.

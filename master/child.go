@@ -25,6 +25,7 @@ type child struct {
 	drained  bool            // it has the order to take no new jobs
 	orders   chan jobs.Order // to be sent; never closed
 	looks    int             // the orders to look that it got
+	told     time.Duration   // when it got the last one
 	doom     string          // why the master killed it
 	version  string          // of its muster
 }
@@ -172,7 +173,11 @@ func (n *node) reported(s *slot, c *child, r jobs.Report) {
 		n.children.started()
 	}
 	proved := c.report.Done == 0 && r.Done > 0
-	c.tell(n.zones.Named(s.zone), r, n.children.machine.Boot(), n.cfg.Poll)
+	z := n.zones.Named(s.zone)
+	if c.tell(z, r, n.children.machine.Boot(), n.cfg.Poll) && z.Why != "" {
+		z.Why = ""
+		n.noteZones()
+	}
 	c.report = r
 	if r.Deadline > 0 || !r.Ready { // the first may leave the hand-over's deadline
 		c.deadline = r.Deadline
@@ -254,6 +259,9 @@ func (c *child) end(w waits) (time.Duration, string) {
 	}
 	if late := c.started + w.ready; !c.ready && late < end {
 		end, why = late, "not ready after "+w.ready.String()
+	}
+	if late := c.told + w.look; c.looking() && len(c.report.Jobs) == 0 && late < end {
+		end, why = late, "does not look within "+w.look.String()
 	}
 	return end, why
 }

@@ -18,8 +18,7 @@ const (
 	maxChildren = 1000
 	maxSlots    = 64
 	minPoll     = 10 * time.Millisecond
-	// Config holds the settings of a master.
-	maxBeat = 7 * time.Second
+	maxBeat     = 7 * time.Second
 )
 
 // Config says what a master is to do.

@@ -71,6 +71,31 @@ func TestAJobIsTakenAlthoughTheIdleChildDoesNotLook(t *testing.T) {
 	}
 }
 
+// A child that does not obey has no deadline of a job: its slot must not be lost for ever.
+func TestAnIdleChildThatDoesNotLookIsKilled(t *testing.T) {
+	t.Parallel()
+	r := start(t, func(r *rig) {
+		r.cfg.Children, r.cfg.Poll = 1, 20*time.Millisecond
+		r.waits.look = 50 * time.Millisecond
+	})
+	first := r.put("default", "deaf-0")
+	r.ends(t, first...)
+	next := r.put("default", "ok-1")
+	r.hint()
+	r.ends(t, next...)
+}
+
+func TestALowerLimitEndsIdleChildren(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	ids := r.put("default", hosts("rest", 2)...)
+	r.works(t, ids...)
+	r.release(ids...)
+	r.ends(t, ids...)
+	r.m.Allow(Allowance{Governor: &jobs.Governor{Children: 1}})
+	r.until(t, "one child is told to end", func() bool { return r.drains == 1 })
+}
+
 func TestAnIdleChildMakesRoomForAnotherZoneAtOnce(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(r *rig) {

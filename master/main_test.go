@@ -169,6 +169,9 @@ func (w *worker) do(g jobs.Grant) {
 	case "ok":
 	case "stay", "leave", "die", "deaf":
 		w.idles = kind
+	case "rest": // waits for the test, and stays then
+		w.idles = "stay"
+		w.queue.wait(g.Job)
 	case "hold":
 		w.queue.wait(g.Job)
 	case "exit":

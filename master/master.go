@@ -54,6 +54,9 @@ type waits struct {
 	// starts a few hundred children at once can need seconds.
 	ready time.Duration
 
+	// look bounds the time in which an idle child obeys an order to look.
+	look time.Duration
+
 	// overdue is the time from the deadline of a child to its kill. It is always less than
 	// jobs.Margin, so that the child is dead before its locks end.
 	overdue time.Duration
@@ -69,7 +72,8 @@ type waits struct {
 
 func defaultWaits() waits {
 	return waits{
-		ready: 30 * time.Second, overdue: time.Second, term: 15 * time.Second, last: 5 * time.Second,
+		ready: 30 * time.Second, look: time.Minute, overdue: time.Second, term: 15 * time.Second,
+		last: 5 * time.Second,
 	}
 }
 

@@ -17,16 +17,20 @@ func (n *node) fill(now time.Duration) time.Duration {
 	if n.children.failures > 0 && n.slots.unready() > 0 {
 		return never // first a child must show that children can start at all
 	}
+	if n.children.allowed.holds() != "" {
+		return never
+	}
+	n.slots.shed(len(n.slots) - n.children.allowed.limit(n.cfg.Children))
 	for {
-		if at := n.children.allowed.wait(n.slots, n.children.round, now); at > now {
-			return at
-		}
 		z := n.zones.Next(now, n.slots.served())
 		if z == nil {
 			return n.zones.FirstDue()
 		}
 		if n.slots.wake(z, now, n.cfg.Poll) {
 			continue
+		}
+		if at := n.children.allowed.wait(n.slots, n.children.round, now); at > now {
+			return at
 		}
 		s, err := n.freeSlot(z.Name)
 		if err != nil {

@@ -169,6 +169,7 @@ func sift(parcels map[*slot]*parcel) map[*slot]*parcel {
 type parcel struct {
 	conn    *os.File
 	drained bool
+	looks   int
 	state   childState
 }
 
@@ -177,8 +178,8 @@ func detach(c *child) (*parcel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &parcel{conn: conn, drained: c.drained, state: childState{PID: c.proc.PID(),
-		Unread: unread, Started: c.started, Doom: c.doom, Version: c.version}}, nil
+	return &parcel{conn: conn, drained: c.drained, looks: c.looks, state: childState{
+		PID: c.proc.PID(), Unread: unread, Started: c.started, Doom: c.doom, Version: c.version}}, nil
 }
 
 // exec hands the node over to the next binary. If that fails, it returns the orders that
@@ -310,7 +311,8 @@ func (n *node) adopt(s *slot, p *parcel) error {
 	}
 	c := newChild(adopted, p.state.Started)
 	c.ready, c.report, c.deadline, c.doom = true, p.state.Report, p.state.Deadline, p.state.Doom
-	c.version = cmp.Or(p.state.Version, "unknown")
+	c.version, c.looks = cmp.Or(p.state.Version, "unknown"), p.looks
+	c.told = n.children.machine.Boot()
 	s.child = c
 	if p.drained {
 		c.drain()

@@ -170,6 +170,7 @@ func (r *reader) sense(f map[string]*yaml.Node, one Rule) {
 	if n := f["zones"]; n != nil {
 		for _, w := range one.Whats {
 			if w == TaskEnded || w == ApprovalWanted || w == ScheduleFailed || w == NodeGone ||
+				w == NodeAside ||
 				w == DeliveryExpired {
 				r.in.Wrong(n.Line, "zones: %s is of no single zone, so the rule would never tell of it", w)
 			}

@@ -12,5 +12,5 @@ func newDNSSEC(s *Server) dnssec.Routes {
 	return dnssec.Routes{Zones: s.queue.Conn, Tasks: s.queue.Read.Tasks, Reads: reads,
 		Past: tasks.HistoryRoutes{Reads: reads, Find: find, Stock: s.stock, Log: s.log,
 			Rights: s.site.tasks},
-		Sees: s.site.tasks.Sees}
+		Glance: s.site.tasks.Glance}
 }

@@ -208,8 +208,8 @@ func outliersDuty(s *Server) election.Duty {
 	work := func(ctx context.Context, _ *election.Term) error {
 		o := &nodes.Outlying{Policy: s.cfg.Outliers, Queue: s.queue.Hub.Nodes, Keys: s.site.keys,
 			Log: s.log, Now: s.clock,
-			Counts: func(ctx context.Context, from time.Time) ([]outliers.Count, error) {
-				return outcomes.Since(ctx, s.history, from)
+			Counts: func(ctx context.Context, from, begun time.Time) ([]outliers.Count, error) {
+				return outcomes.Since(ctx, s.history, from, begun)
 			}}
 		duties.Repeat(ctx, s.log, "nodes whose jobs fail", nodes.OutliersEvery, o.RunOnce)
 		return nil

@@ -16,6 +16,9 @@ import (
 // reader reads a file of triggers.
 type reader struct{ in *strictyaml.Reader }
 
+// nameMax bounds the name of a trigger.
+const nameMax = 100 // bytes
+
 // leave says what people can do about an empty list.
 const leave = "one at least; leave it out otherwise"
 
@@ -32,7 +35,11 @@ func (r reader) name(at, n *yaml.Node) string {
 		r.in.Wrong(at.Line, "a trigger needs a name")
 		return ""
 	}
-	return r.in.Name(n, "name")
+	name := r.in.Name(n, "name")
+	if len(name) > nameMax {
+		r.in.Wrong(n.Line, "name of %d bytes: want at most %d", len(name), nameMax)
+	}
+	return name
 }
 
 // flag returns true or false; absent if it is not there.

@@ -98,7 +98,7 @@ func TestEveryMistakeIsReportedWithItsLine(t *testing.T) {
 		"t.yaml:7: argument d is a list: want a text",
 		"t.yaml:8: on: ", "t.yaml:9: waves: ", "t.yaml:10: host is a single value: want a mapping with field",
 		"t.yaml:11: argument cmd of runbook exec is a command, and an event carries none",
-		`t.yaml:12: name "a b": want`, "t.yaml:12: source is empty",
+		`t.yaml:12: name "a b": use letters`, "t.yaml:12: source is empty",
 		`t.yaml:12: at_most: "999999"`, `t.yaml:12: expire: "0s"`, `t.yaml:12: enabled: "7"`,
 	} {
 		if !strings.Contains(text, want) {

@@ -143,7 +143,7 @@ func (c *clerk) leave() {
 
 // ask starts a call if there are results to report, or slots to fill.
 func (c *clerk) ask(ctx context.Context) {
-	if c.idle.due != 0 && c.Clock() >= c.idle.due && !c.lingers() {
+	if c.idle.due != 0 && c.Clock() >= c.idle.due && c.idle.until == 0 {
 		c.idle.due = 0
 	}
 	if c.calls.call != nil {
@@ -226,7 +226,7 @@ func (c *clerk) accept(ctx context.Context, r jobs.Reply, sent time.Duration) {
 		c.Log.Warn("the queue hands out no jobs", "zone", c.calls.zone, "why", r.Why,
 			"left", max(r.Next.Sub(r.Now), 0).Round(time.Second))
 	}
-	c.idle.next, c.idle.sent = r.Next, sent
+	c.idle.next, c.idle.now, c.idle.sent = r.Next, r.Now, sent
 	c.idle.due = 0
 	switch r.Status {
 	case jobs.StatusNext, jobs.StatusFrozen, jobs.StatusHalted:
@@ -389,7 +389,7 @@ func (c *clerk) report(ready bool) jobs.Report {
 	r := jobs.Report{Ready: ready, Jobs: c.jobs(), Done: c.done, Looked: c.idle.looked,
 		Doubt: c.env.Agreed.Why()}
 	if c.lingers() && c.empty() {
-		r.Idle, r.Next, r.Asked = true, c.idle.next, c.idle.sent
+		r.Idle, r.Next, r.Now, r.Asked = true, c.idle.next, c.idle.now, c.idle.sent
 	}
 	for _, a := range c.inHand {
 		if !a.TooLate() {

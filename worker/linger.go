@@ -11,6 +11,7 @@ import (
 // for jobs: the node may be paused, or have other zones to serve.
 type idleness struct {
 	next   jobs.Micros   // the time of the next work, by the last answer of the queue
+	now    jobs.Micros   // Redis' time of that answer
 	sent   time.Duration // before the call of that answer was sent, on the boot clock
 	due    time.Duration // no job is due before, on the boot clock; 0: one may be due
 	until  time.Duration // when the worker ends unless a job comes; 0: it is not idle

@@ -1,10 +1,13 @@
 package worker
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"muster/fleet"
+	"muster/fleet/remote"
 	"muster/jobs"
 )
 
@@ -50,6 +53,34 @@ func TestAnIdleWorkerLooksWhenItsMasterSaysSo(t *testing.T) {
 		}
 		if r := s.lastSaid(); !r.Bye || r.Looked != 2 || r.Error != "" {
 			t.Errorf("last report = %+v", r)
+		}
+	})
+}
+
+// The master wakes the next child when this one has looked, so it hears of that at once.
+func TestAWorkerThatHasLookedSaysSoAtOnce(t *testing.T) {
+	idle(t, func(t *testing.T, s *stand) {
+		s.hosts.run = func(ctx context.Context, _ fleet.Host, _ remote.Command) (remote.Result, error) {
+			return works(ctx, 3*time.Second)
+		}
+		s.q.put(task1, host(2))
+		s.orders <- jobs.OrderLook
+		pass(20 * time.Millisecond)
+		if r := s.lastSaid(); r.Looked != 1 || len(r.Jobs) != 1 {
+			t.Errorf("last report = %+v, want the job that it found", r)
+		}
+		s.finish()
+	})
+}
+
+// A job may be due while a worker is idle: without an order it is for others.
+func TestAnIdleWorkerNeverAsksByItself(t *testing.T) {
+	idle(t, func(t *testing.T, s *stand) {
+		s.q.put(task1, host(2))
+		calls := s.q.carriedOut()
+		s.finish()
+		if n := s.q.carriedOut(); n != calls {
+			t.Errorf("%d calls without an order", n-calls)
 		}
 	})
 }

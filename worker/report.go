@@ -57,10 +57,11 @@ func (r *reporter) tell(report jobs.Report) {
 	if !report.Ready && same(report, r.last) {
 		return
 	}
-	idle := report.Idle && !r.last.Idle // the master may have a job for it
+	// The master may have a job for this child, or for the next one.
+	hurry := report.Idle && !r.last.Idle || report.Looked != r.last.Looked
 	r.last = report
 	r.put(report)
-	if idle {
+	if hurry {
 		select {
 		case r.hurry <- struct{}{}:
 		default:

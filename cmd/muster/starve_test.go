@@ -81,17 +81,17 @@ func (g *controlGroup) others(text string) {
 	r, w, err := os.Pipe()
 	g.must(err)
 	defer w.Close()
-	cmd := exec.Command("nice", "-n", "19", "sh", "-c", "read go; "+text)
+	cmd := exec.Command("nice", "-n", "19", "sh", "-c", "read go || exit 1; "+text)
 	cmd.Stdin = r
 	g.must(cmd.Start())
 	r.Close()
+	done := make(chan struct{})
+	go func() { cmd.Wait(); close(done) }()
+	g.t.Cleanup(func() { g.end("others"); <-done })
 	g.take("others", cmd.Process.Pid)
 	if _, err := w.WriteString("go\n"); err != nil {
 		g.t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() { cmd.Wait(); close(done) }()
-	g.t.Cleanup(func() { g.end("others"); <-done })
 }
 
 // end kills all processes in a part of the group; none of them starts another meanwhile.

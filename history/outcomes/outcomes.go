@@ -13,23 +13,27 @@ import (
 	"muster/jobs/outliers"
 )
 
-// Since counts the jobs that ended at a time or later, by work and node.
-func Since(ctx context.Context, s *history.Store, from time.Time) ([]outliers.Count, error) {
+// Since counts the jobs that ended at a time or later, and began at another one or later, by work
+// and node.
+func Since(ctx context.Context, s *history.Store, from, begun time.Time) ([]outliers.Count, error) {
 	// attempt >= 0 allows the index by time.
-	const text = "select task, zone, runbook, node, outcome, count(*) from jobs where " +
-		"finished >= ? and attempt >= 0 group by task, zone, runbook, node, outcome"
+	const text = "select task, zone, customer, runbook, node, outcome, count(*) from jobs where " +
+		"finished >= $1 and started >= $2 and attempt >= 0 " +
+		"group by task, zone, customer, runbook, node, outcome"
 	type key struct {
 		outliers.Work
 		node string
 	}
 	sums := map[key]*outliers.Count{}
-	err := history.HandleOf(s).Rows(ctx, "outcomes", text, []any{int64(jobs.MicrosOf(from))},
+	times := []any{int64(jobs.MicrosOf(from)), int64(jobs.MicrosOf(begun))}
+	err := history.HandleOf(s).Rows(ctx, "outcomes", text, times,
 		func(scan func(...any) error) error {
 			var w outliers.Work
 			var worker string
 			var outcome jobs.Outcome
 			var n int
-			if err := scan(&w.Task, &w.Zone, &w.Runbook, &worker, &outcome, &n); err != nil {
+			err := scan(&w.Task, &w.Zone, &w.Customer, &w.Runbook, &worker, &outcome, &n)
+			if err != nil {
 				return err
 			}
 			node, _, _ := strings.Cut(worker, "/")

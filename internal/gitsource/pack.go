@@ -12,11 +12,15 @@ import (
 // fetch has failed half-way.
 func (c *Copy) keepSmall(ctx context.Context, fetched bool) error {
 	size, files := c.extent()
-	if fetched && (files > c.Bounds.Loose || size > c.Bounds.Copy) && c.pack(ctx) == nil {
+	if fetched && (files > c.Bounds.Loose || size > c.Bounds.Copy) {
+		_ = c.pack(ctx) // what it has packed counts; the next fetch goes on
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		size, _ = c.extent()
 	}
 	if size <= c.Bounds.Copy {
-		return nil // also if the copy could not be packed: the next fetch tries it again
+		return nil
 	}
 	if err := os.RemoveAll(c.store()); err != nil {
 		return err

@@ -245,6 +245,7 @@ func (c *Copy) sweep() error {
 	}
 	defer store.Close()
 	for _, pattern := range []string{"*.lock", "refs/muster/*.lock", "objects/pack/tmp_*",
+		"objects/pack/.tmp-*",
 		"objects/tmp_*", "objects/*/tmp_*"} {
 		list, err := fs.Glob(store.FS(), pattern)
 		for _, path := range list {

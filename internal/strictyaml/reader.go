@@ -120,8 +120,12 @@ func (r *Reader) Fields(n *yaml.Node, what string, known []string) map[string]*y
 		r.Is(n, yaml.MappingNode, what, want)
 		return nil
 	}
+	pairs := r.pairs(n, what, want)
+	if pairs == nil && len(n.Content) > 0 {
+		return nil
+	}
 	fields := map[string]*yaml.Node{}
-	for _, p := range r.pairs(n, what, want) {
+	for _, p := range pairs {
 		if !slices.Contains(known, p.Key.Value) {
 			r.Wrong(p.Key.Line, "unknown key %q of %s: %s", fleet.Word(p.Key.Value), what,
 				scripts.Instead(p.Key.Value, known))

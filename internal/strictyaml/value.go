@@ -15,9 +15,6 @@ import (
 	"muster/scripts"
 )
 
-// nameMax is the greatest length of a name, in bytes.
-const nameMax = 100
-
 // Long returns a text of any number of lines, and reports whether there is one.
 func (r *Reader) Long(n *yaml.Node, what string) (string, bool) {
 	if !r.Is(n, yaml.ScalarNode, what, "a text") {
@@ -73,9 +70,8 @@ func (r *Reader) Word(n *yaml.Node, what string, known []string) string {
 // Name returns a name, as hosts and customers have it.
 func (r *Reader) Name(n *yaml.Node, what string) string {
 	text, ok := r.Text(n, what)
-	if ok && (fleet.CheckName(text) != nil || len(text) > nameMax) {
-		r.Wrong(n.Line, "%s %s: want at most %d letters, digits, '.', '-' and '_'", what,
-			wording.Quote(text), nameMax)
+	if ok && fleet.CheckName(text) != nil {
+		r.Wrong(n.Line, "%s %s: use letters, digits, '.', '-' and '_'", what, wording.Quote(text))
 		return ""
 	}
 	return text

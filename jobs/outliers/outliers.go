@@ -43,12 +43,13 @@ func (p Policy) Validate() error {
 	return errors.Join(errs...)
 }
 
-// A Work identifies jobs that are alike: those of one task in one zone. It is left to chance which
-// node gets which of them, so they say something about nodes; jobs of different tasks do not.
+// A Work identifies jobs that are alike: those of one task, zone and customer. Whatever lets all
+// hosts of a customer fail says nothing about a node, even if one node got them all.
 type Work struct {
-	Task    jobs.TaskID
-	Zone    string
-	Runbook string
+	Task     jobs.TaskID
+	Zone     string
+	Customer string
+	Runbook  string
 }
 
 // A Count counts jobs of a work that ended on a node.
@@ -76,6 +77,26 @@ type Outlier struct {
 	Node, Runbook string
 	Jobs, Failed  int
 	Expected      float64 // failures, if they had failed as often as on other nodes
+
+	customers map[string]*share
+}
+
+// share has the failures of one customer in an outlier.
+type share struct {
+	failed   int
+	expected float64
+}
+
+// several reports whether the jobs of more than one customer fail too often: the hosts of one may
+// fail for one node on purpose, and must not take that node from the others.
+func (o *Outlier) several(times int) bool {
+	bad := 0
+	for _, s := range o.customers {
+		if s.failed > 0 && float64(s.failed) >= float64(times)*s.expected {
+			bad++
+		}
+	}
+	return bad > 1
 }
 
 // A node is no outlier with fewer jobs or failures than these.
@@ -88,10 +109,12 @@ const (
 //
 // For each work the jobs of a node are compared with those of all other nodes. Works of which a
 // node did all jobs are left out. The rate of the others is (failed+1)/(jobs+2), so that few jobs
-// elsewhere are weak evidence.
+// elsewhere are weak evidence. Where jobs of several customers run, those of more than one must
+// fail so.
 func Find(times int, counts []Count) []Outlier {
-	whole := map[Work]Count{}
+	whole, customers := map[Work]Count{}, map[string]bool{}
 	for _, c := range counts {
+		customers[c.Customer] = true
 		sum := whole[c.Work]
 		sum.Jobs, sum.Failed = sum.Jobs+c.Jobs, sum.Failed+c.Failed
 		whole[c.Work] = sum
@@ -105,16 +128,23 @@ func Find(times int, counts []Count) []Outlier {
 		}
 		o := all[of{c.Node, c.Runbook}]
 		if o == nil {
-			o = &Outlier{Node: c.Node, Runbook: c.Runbook}
+			o = &Outlier{Node: c.Node, Runbook: c.Runbook, customers: map[string]*share{}}
 			all[of{c.Node, c.Runbook}] = o
 		}
 		o.Jobs, o.Failed = o.Jobs+c.Jobs, o.Failed+c.Failed
 		failed := whole[c.Work].Failed - c.Failed
-		o.Expected += float64(c.Jobs) * float64(failed+1) / float64(others+2)
+		expected := float64(c.Jobs) * float64(failed+1) / float64(others+2)
+		o.Expected += expected
+		if o.customers[c.Customer] == nil {
+			o.customers[c.Customer] = &share{}
+		}
+		part := o.customers[c.Customer]
+		part.failed, part.expected = part.failed+c.Failed, part.expected+expected
 	}
 	var list []Outlier
 	for _, o := range all {
-		often := float64(o.Failed) >= float64(times)*o.Expected
+		often := float64(o.Failed) >= float64(times)*o.Expected &&
+			(len(customers) == 1 || o.several(times))
 		if o.Jobs >= jobsLeast && o.Failed >= failedLeast && often {
 			list = append(list, *o)
 		}
@@ -179,12 +209,12 @@ func holds(zone, node string, nodes []jobs.Node) string {
 		if IsAside(n) {
 			return fmt.Sprintf("node %s is set aside in zone %s already", n.ID, zone)
 		}
-		if takes(n) {
-			others++
+		if takes(n) && !slices.Contains(n.Standby, zone) {
+			others++ // one that stands in leaves when nodes of the zone are back, also a paused one
 		}
 	}
 	if others == 0 {
-		return "no other node takes jobs of zone " + zone
+		return "no other node of zone " + zone + " takes jobs"
 	}
 	return ""
 }

@@ -11,7 +11,13 @@ import (
 )
 
 func count(task, node string, all, failed int) Count {
-	return Count{Work{jobs.TaskID(task), "eu", "firewall"}, node, all, failed}
+	return Count{Work{jobs.TaskID(task), "eu", "acme", "firewall"}, node, all, failed}
+}
+
+// of makes a count one of a customer.
+func of(customer string, c Count) Count {
+	c.Customer = customer
+	return c
 }
 
 // A node is an outlier by comparison within each task alone.
@@ -38,6 +44,13 @@ func TestFind(t *testing.T) {
 			count("b", "n2", 38, 0)}, "n1 12/20 0.5"},
 		"two, worst first": {[]Count{count("a", "n1", 50, 20), count("a", "n2", 50, 30), count("a", "n3", 998, 0)},
 			"n2 30/50 1.0, n1 20/50 1.5"},
+		// The hosts of one customer fail for n1 alone, perhaps on purpose.
+		"one customer of two": {[]Count{of("acme", count("a", "n1", 50, 50)), of("acme", count("a", "n2", 50, 0)),
+			of("bolt", count("b", "n1", 50, 0)), of("bolt", count("b", "n2", 50, 0))}, ""},
+		"both customers": {[]Count{of("acme", count("a", "n1", 50, 50)), of("acme", count("a", "n2", 48, 0)),
+			of("bolt", count("b", "n1", 50, 40)), of("bolt", count("b", "n2", 48, 0))}, "n1 90/100 2.0"},
+		// All hosts of a customer that is down were together, so one node got them.
+		"a block of a customer": {[]Count{of("acme", count("a", "n1", 40, 40)), of("bolt", count("a", "n2", 60, 0))}, ""},
 	} {
 		var got []string
 		for _, o := range Find(4, c.counts) {
@@ -61,6 +74,8 @@ func TestChoose(t *testing.T) {
 	paused.Paused = &jobs.Pause{Note: "paused by alice: cables"}
 	starved.Governor = &jobs.Governor{Starved: true}
 	gone.State, draining.State = jobs.NodeGone, jobs.NodeDraining
+	standby := node("n2", "a")
+	standby.Standby = []string{"a"}
 	self := node("n1", "a")
 	resting := node("n1", "a")
 	resting.Paused = paused.Paused
@@ -71,15 +86,16 @@ func TestChoose(t *testing.T) {
 		kept  string
 	}{
 		"another one":        {[]jobs.Node{self, node("n2", "a")}, true, ""},
-		"alone":              {[]jobs.Node{self}, false, "no other node takes jobs of zone a"},
+		"alone":              {[]jobs.Node{self}, false, "no other node of zone a takes jobs"},
 		"one is aside":       {[]jobs.Node{self, node("n2", "a"), aside}, false, "node x is set aside in zone a already"},
 		"the other is aside": {[]jobs.Node{self, aside}, false, "node x is set aside"},
+		"one that stands in": {[]jobs.Node{self, standby}, false, "no other node of zone a"},
 		"paused":             {[]jobs.Node{self, paused}, false, "no other node"},
 		"starved":            {[]jobs.Node{self, starved}, false, "no other node"},
 		"gone":               {[]jobs.Node{self, gone}, false, "no other node"},
 		"draining":           {[]jobs.Node{self, draining}, false, "no other node"},
 		"elsewhere":          {[]jobs.Node{self, node("n2", "b")}, false, "no other node"},
-		"one of two zones":   {[]jobs.Node{node("n1", "a", "b"), node("n2", "a")}, false, "jobs of zone b"},
+		"one of two zones":   {[]jobs.Node{node("n1", "a", "b"), node("n2", "a")}, false, "node of zone b takes"},
 		"it is paused":       {[]jobs.Node{resting, node("n2", "a")}, false, ""},
 		"it has left":        {[]jobs.Node{node("n2", "a")}, false, ""},
 	} {

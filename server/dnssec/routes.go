@@ -28,7 +28,11 @@ const (
 	tasksLooked = 500 // the newest of Redis, beside those that have not ended
 	pastLooked  = 200 // jobs of each runbook in history
 	jobsLooked  = 500 // of a task
+	outputsRead = 200 // of jobs
 )
+
+// errEnough ends a look at the jobs of a task that has more than jobsLooked.
+var errEnough = errors.New("enough jobs were looked at")
 
 // Tasks finds the tasks that have not ended.
 type Tasks interface {
@@ -46,9 +50,12 @@ type Routes struct {
 	Reads tasks.Reads
 	Past  tasks.HistoryRoutes
 
-	// Sees reports whether the caller of a context sees the job of a task on a host.
-	Sees func(ctx context.Context, id jobs.TaskID, host string) (bool, error)
+	// Glance returns, for one look, whether the caller of a context sees the job of a task on a host.
+	Glance func() Sees
 }
+
+// Sees reports whether the caller of a context sees the job of a task on a host.
+type Sees = func(ctx context.Context, id jobs.TaskID, host string) (bool, error)
 
 type (
 	listInput struct {
@@ -75,17 +82,25 @@ type seenJob struct {
 
 func (s Routes) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	out := &listOutput{api.DNSSECList{Zones: []api.DNSSECZone{}, Lacks: []string{}}}
-	found, err := s.present(ctx)
+	found, cut, err := s.present(ctx)
 	if err != nil {
 		return nil, web.Problem(err)
 	}
 	past, why := s.past(ctx)
-	if why != "" {
-		out.Body.Lacks = append(out.Body.Lacks, why)
+	for _, lack := range []string{cut, why} {
+		if lack != "" {
+			out.Body.Lacks = append(out.Body.Lacks, lack)
+		}
 	}
+	read := 0
 	for _, one := range newest(append(found, past...)) {
 		if in.Name != "" && one.name != plain(in.Name) {
 			continue
+		}
+		if read++; read > outputsRead {
+			out.Body.Lacks = append(out.Body.Lacks, fmt.Sprintf("only the newest %d jobs were read: "+
+				"ask for one zone by its name", outputsRead))
+			break
 		}
 		if err := s.add(ctx, &out.Body, one); err != nil {
 			return nil, web.Problem(err)
@@ -97,8 +112,28 @@ func (s Routes) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	return out, nil
 }
 
-// present returns the jobs that Redis has.
-func (s Routes) present(ctx context.Context) ([]seenJob, error) {
+// present returns the jobs that Redis has, and says if it has left some out.
+func (s Routes) present(ctx context.Context) (list []seenJob, lack string, err error) {
+	all, err := s.described(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	sees := s.Glance()
+	for _, t := range all {
+		list, err = s.jobsOf(ctx, t, sees, list)
+		if errors.Is(err, errEnough) {
+			err, lack = nil, fmt.Sprintf("of a task with many hosts only %d jobs were looked at",
+				jobsLooked)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	return list, lack, nil
+}
+
+// described returns the tasks of Redis whose jobs are looked at.
+func (s Routes) described(ctx context.Context) ([]jobs.TaskInfo, error) {
 	all, err := s.Tasks.Tasks(ctx, tasksLooked)
 	if err != nil {
 		return nil, err
@@ -128,28 +163,28 @@ func (s Routes) present(ctx context.Context) ([]seenJob, error) {
 			all = append(all, t)
 		}
 	}
-	var list []seenJob
-	for _, t := range all {
-		if list, err = s.jobsOf(ctx, t, list); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+	return all, nil
 }
 
-// jobsOf adds the jobs of a task that the caller sees.
-func (s Routes) jobsOf(ctx context.Context, t jobs.TaskInfo, list []seenJob) ([]seenJob, error) {
+// jobsOf adds the jobs of a task that the caller sees. The error is errEnough if it has more than
+// were looked at.
+func (s Routes) jobsOf(ctx context.Context, t jobs.TaskInfo, sees Sees, list []seenJob) ([]seenJob,
+	error) {
 	one, is := described(t)
 	if !is {
 		return list, nil
 	}
+	looked := 0
 	err := s.Reads.Jobs.EachJob(ctx, t.Task, 0, jobsLooked, func(part []jobs.JobInfo) error {
 		for _, j := range part {
-			sees, err := s.Sees(ctx, t.Task, j.Host)
+			if looked++; looked > jobsLooked {
+				return errEnough
+			}
+			seen, err := sees(ctx, t.Task, j.Host)
 			if err != nil {
 				return err
 			}
-			if sees {
+			if seen {
 				list = append(list, one.of(j))
 			}
 		}
@@ -178,12 +213,14 @@ func (s Routes) past(ctx context.Context) (list []seenJob, why string) {
 		}
 		for _, j := range jobsOf {
 			t, known := of[j.ID.Task()]
-			if !known {
+			if !known && j.Asked != nil && j.Asked.Ran != nil {
+				t.Runbook, t.Ran = j.Runbook, j.Asked.Ran
+			} else if !known {
 				if t, _, err = s.Past.Find.Task(ctx, j.ID.Task()); err != nil {
 					continue // its arguments are not known, so its zone is not
 				}
-				of[j.ID.Task()] = t
 			}
+			of[j.ID.Task()] = t
 			if one, is := described(t); is {
 				one.past = true
 				list = append(list, one.of(j.JobInfo))
@@ -221,17 +258,18 @@ func (one seenJob) of(j jobs.JobInfo) seenJob {
 // plain returns the name of a DNS zone as all spell it.
 func plain(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
-// newest returns of each runbook the newest job about a zone on a host, or one that has not ended:
-// a rollover under way refuses later ones. A job of Redis stands before the same one of history.
+// newest returns of each runbook the newest job about a zone on a host. A rollover under way comes
+// before one that has ended: it refuses later ones. A look that has not ended has said nothing yet,
+// so it comes after one that has. A job of Redis stands before the same one of history.
 func newest(list []seenJob) []seenJob {
-	ended := func(one seenJob) int {
-		if one.State == jobs.Ended {
+	later := func(one seenJob) int {
+		if (one.State == jobs.Ended) == (one.book == bookRoll) {
 			return 1
 		}
 		return 0
 	}
 	slices.SortStableFunc(list, func(a, b seenJob) int {
-		return cmp.Or(ended(a)-ended(b), strings.Compare(string(b.ID.Task()), string(a.ID.Task())))
+		return cmp.Or(later(a)-later(b), strings.Compare(string(b.ID.Task()), string(a.ID.Task())))
 	})
 	type what struct{ name, host, book string }
 	had := map[what]bool{}

@@ -15,6 +15,22 @@ import (
 // is ignored.
 const linesMost = 40
 
+// linesRead bounds the lines of an output that are looked at.
+const linesRead = 2000
+
+// linesOf returns the lines of an output that may say something, so many at most.
+func linesOf(said string) (list []string) {
+	for line := range strings.Lines(said) {
+		if line = strings.TrimSuffix(line, "\n"); line == "" {
+			continue
+		}
+		if list = append(list, line); len(list) == linesRead {
+			break
+		}
+	}
+	return list
+}
+
 var (
 	keyLine = lazyregexp.New(`^key +([0-9]{1,5}) +([ZKC]SK) ([A-Za-z0-9-]{1,30}) ` +
 		`(new|ready|active|old|gone)$`)
@@ -37,8 +53,7 @@ func statusOf(j api.DNSSECJob, said string) *api.DNSSECStatus {
 		// A step that runs again says all of it again.
 		s.Keys, s.DS, s.Servers, s.Policy = s.Keys[:0], s.DS[:0], s.Servers[:0], s.Policy[:0]
 	}
-	for line := range strings.Lines(said) {
-		line = strings.TrimSuffix(line, "\n")
+	for _, line := range linesOf(said) {
 		begins(line)
 		if m := keyLine().FindStringSubmatch(line); m != nil && len(s.Keys) < linesMost {
 			tag, _ := strconv.Atoi(m[1]) // five digits at most
@@ -63,8 +78,7 @@ func statusOf(j api.DNSSECJob, said string) *api.DNSSECStatus {
 // rollOf reads what a job of dnssec said.
 func rollOf(j api.DNSSECJob, kind, said string) *api.DNSSECRoll {
 	r := &api.DNSSECRoll{DNSSECJob: j, Kind: kind, Timeline: []api.DNSSECMoment{}}
-	for line := range strings.Lines(said) {
-		line = strings.TrimSuffix(line, "\n")
+	for _, line := range linesOf(said) {
 		if m := stepLine().FindStringSubmatch(line); m != nil {
 			r.Step = oneLine(m[1])
 		} else if m := pinLine().FindStringSubmatch(line); m != nil {

@@ -1,6 +1,7 @@
 package dnssec
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,7 +79,8 @@ func TestARolloverIsReadAsFarAsItIs(t *testing.T) {
 	}
 }
 
-// A rollover under way is not hidden by a later run that was refused because of it.
+// A rollover under way is not hidden by a later run that was refused because of it, nor what a look
+// said by a later one that has not ended.
 func TestARolloverUnderWayStandsBeforeLaterJobs(t *testing.T) {
 	t.Parallel()
 	one := func(task string, state jobs.State, book string) seenJob {
@@ -86,11 +88,13 @@ func TestARolloverUnderWayStandsBeforeLaterJobs(t *testing.T) {
 		return seenJob{DNSSECJob: api.DNSSECJob{ID: id, State: state}, book: book, name: "a"}
 	}
 	got := newest([]seenJob{one("0000000002", jobs.Queued, bookRoll), one("0000000009", jobs.Ended, bookRoll),
-		one("0000000001", jobs.Ended, bookStatus), one("0000000003", jobs.Ended, bookStatus)})
+		one("0000000001", jobs.Ended, bookStatus), one("0000000003", jobs.Ended, bookStatus),
+		one("0000000008", jobs.Queued, bookStatus)})
 	var ids []string
 	for _, j := range got {
 		ids = append(ids, string(j.ID.Task())+" "+j.book)
 	}
+	slices.Sort(ids)
 	if text := strings.Join(ids, ", "); text != "0000000002 dnssec, 0000000003 dnssec-status" {
 		t.Errorf("shown: %s", text)
 	}

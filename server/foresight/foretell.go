@@ -289,9 +289,12 @@ func (f *Forecaster) queuedTask(ctx context.Context, w *foretelling, t jobs.Task
 		}
 		return nil
 	})
+	if err != nil {
+		return one, left, err
+	}
 	left.goesOn(&one, w.Now)
 	if w.seen[t.Task] {
 		w.note(left)
 	}
-	return one, left, err
+	return one, left, nil
 }

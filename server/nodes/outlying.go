@@ -26,7 +26,8 @@ const OutliersEvery = time.Minute
 type Outlying struct {
 	Policy outliers.Policy
 	Queue  Queue
-	Counts func(ctx context.Context, from time.Time) ([]outliers.Count, error)
+	// Counts returns what ended at a time or later, and began at another one or later.
+	Counts func(ctx context.Context, from, begun time.Time) ([]outliers.Count, error)
 	Keys   func() (serverkey.Keys, error)
 	Log    hclog.Logger
 	Now    func() time.Time
@@ -34,13 +35,28 @@ type Outlying struct {
 	said string // which nodes were left at work, at the last look
 }
 
+// patience bounds one look.
+const patience = 30 * time.Second
+
 // RunOnce looks at the jobs of the last time.
 func (o *Outlying) RunOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	nodes, err := o.Queue.Nodes(ctx)
 	if err != nil {
 		return err
 	}
-	counts, err := o.counts(ctx)
+	standing, err := o.Queue.NodeOrders(ctx)
+	if err != nil {
+		return err
+	}
+	for i, n := range nodes {
+		// A node may not have heard of its order yet.
+		if order := read(standing[n.ID], n.ID); order != nil && order.Paused && n.Paused == nil {
+			nodes[i].Paused = &jobs.Pause{Note: order.Note}
+		}
+	}
+	counts, err := o.counts(ctx, standing)
 	if err != nil {
 		return err
 	}
@@ -59,14 +75,11 @@ func (o *Outlying) RunOnce(ctx context.Context) error {
 }
 
 // counts returns what ended in the window. Of a node that somebody has paused or resumed meanwhile
-// only what ended afterwards counts: whoever resumes a node has looked at what was before.
-func (o *Outlying) counts(ctx context.Context) ([]outliers.Count, error) {
+// only what began afterwards counts: whoever resumes a node has looked at what was before.
+func (o *Outlying) counts(ctx context.Context, standing map[string]string) ([]outliers.Count,
+	error) {
 	from := o.Now().Add(-o.Policy.Window)
-	counts, err := o.Counts(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	standing, err := o.Queue.NodeOrders(ctx)
+	counts, err := o.Counts(ctx, from, time.Time{})
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +88,7 @@ func (o *Outlying) counts(ctx context.Context) ([]outliers.Count, error) {
 		if order == nil || !order.At.After(from) {
 			continue
 		}
-		later, err := o.Counts(ctx, order.At)
+		later, err := o.Counts(ctx, order.At, order.At)
 		if err != nil {
 			return nil, err
 		}

@@ -47,8 +47,9 @@ func newFails(t *testing.T) *fails {
 	f := &fails{t: t, store: s, queue: q, now: time.Now()}
 	f.Outlying = &Outlying{Policy: outliers.Policy{Window: time.Hour, Times: outliers.DefaultTimes}, Queue: q,
 		Keys: func() (serverkey.Keys, error) { return serverkey.Keys{}, nil }, Log: hclog.NewNullLogger(),
-		Now: func() time.Time { return f.now }, Counts: func(ctx context.Context, from time.Time) ([]outliers.Count, error) {
-			return outcomes.Since(ctx, s, from)
+		Now: func() time.Time { return f.now },
+		Counts: func(ctx context.Context, from, begun time.Time) ([]outliers.Count, error) {
+			return outcomes.Since(ctx, s, from, begun)
 		}}
 	return f
 }
@@ -70,9 +71,9 @@ func (f *fails) ended(task, node string, o jobs.Outcome, at time.Time) {
 	for i := range 30 {
 		list = append(list, history.Statement{Text: "insert into jobs (task, host, zone, customer, model, runbook, " +
 			"operator, outcome, class, error, note, node, attempt, tries, due, started, finished) values (?, ?, 'eu', " +
-			"'', '', 'firewall', 'alice', ?, '', '', '', ?, 1, 0, 0, 0, ?)",
+			"'', '', 'firewall', 'alice', ?, '', '', '', ?, 1, 0, 0, ?, ?)",
 			Args: []any{task, fmt.Sprintf("%s-%s-%s-%d", node, o, task, i), string(o), node + "/4711",
-				int64(jobs.MicrosOf(at))}})
+				int64(jobs.MicrosOf(at)), int64(jobs.MicrosOf(at))}})
 	}
 	if err := history.HandleOf(f.store).Exec(f.t.Context(), "jobs", list...); err != nil {
 		f.t.Fatal(err)
@@ -140,6 +141,53 @@ func TestANodeWhoseJobsFailIsSetAside(t *testing.T) {
 	f.once()
 	if paused, note := f.order("bad"); !paused || !strings.HasPrefix(note, outliers.Mark+"30 of its 30 jobs") {
 		t.Errorf("what failed afterwards does not count: paused %t, %q", paused, note)
+	}
+}
+
+// A node that has not heard of its order yet takes nothing soon: another one must not be set aside
+// beside it.
+func TestAnOrderCountsBeforeItsNodeHasHeardOfIt(t *testing.T) {
+	t.Parallel()
+	f := newFails(t)
+	f.beats("bad", "good", "other")
+	ago := f.now.Add(-time.Minute)
+	err := f.queue.OrderNode(t.Context(), "other", []string{"eu"}, func(_ string, now int64) (string, error) {
+		return trust.NodeOrder{Node: "other", Number: now, Paused: true, Note: outliers.Mark + "30 of its 30 jobs",
+			At: time.UnixMicro(now)}.Sign(serverkey.Keys{})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.ended("0000000001", "bad", jobs.Unreachable, ago)
+	f.ended("0000000001", "good", jobs.Succeeded, ago)
+	f.once()
+	if paused, note := f.order("bad"); paused {
+		t.Errorf("a second node of the zone is set aside: %s", note)
+	}
+}
+
+// A job that began before a person resumed the node says nothing about the time after it.
+func TestAJobFromBeforeAResumeDoesNotCount(t *testing.T) {
+	t.Parallel()
+	f := newFails(t)
+	f.beats("bad", "good")
+	err := f.queue.OrderNode(t.Context(), "bad", []string{"eu"}, func(_ string, now int64) (string, error) {
+		return trust.NodeOrder{Node: "bad", Number: now, Note: "resumed by alice", At: time.UnixMicro(now)}.Sign(
+			serverkey.Keys{})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.now = time.Now().Add(time.Minute)
+	f.ended("0000000001", "bad", jobs.Timeout, f.now)
+	f.ended("0000000001", "good", jobs.Succeeded, f.now)
+	begun := history.Statement{Text: "update jobs set started = 1"}
+	if err := history.HandleOf(f.store).Exec(t.Context(), "jobs", begun); err != nil {
+		t.Fatal(err)
+	}
+	f.once()
+	if paused, note := f.order("bad"); paused {
+		t.Errorf("set aside for jobs from before the resume: %s", note)
 	}
 }
 

@@ -2,6 +2,7 @@ package spans
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -40,7 +41,11 @@ func OfJob(j Job) []Span {
 		m.job.Course.Attempts = []api.Attempt{{Attempt: past.Attempt, Node: past.Node,
 			Started: past.Started, Ended: past.Finished, How: string(past.Outcome)}}
 	}
-	before := "queued"
+	before, out := "queued", m.shorten()
+	if out > 0 {
+		m.made[0].Attributes = append(m.made[0].Attributes,
+			Attribute{"muster.attempts_left_out", int64(out)})
+	}
 	for i, a := range m.job.Course.Attempts {
 		if a.Started.IsZero() {
 			continue // only its end was stored
@@ -53,6 +58,27 @@ func OfJob(j Job) []Span {
 	}
 	m.wait(before, begin, end)
 	return m.made
+}
+
+// The bounds of the spans of a job: one that waits for weeks looks thousands of times.
+const (
+	attemptsMost = 50 // its first ones, and as many of its last
+	stepsMost    = 500
+)
+
+// shorten leaves out attempts in the middle of many, and steps beyond the bound. It returns the
+// number of attempts that it has left out.
+func (m *jobSpans) shorten() (out int) {
+	c := &m.job.Course
+	if len(c.Steps) > stepsMost {
+		c.Steps = c.Steps[len(c.Steps)-stepsMost:]
+	}
+	if out = len(c.Attempts) - 2*attemptsMost; out <= 0 {
+		return 0
+	}
+	last := c.Attempts[len(c.Attempts)-attemptsMost:]
+	c.Attempts = append(slices.Clone(c.Attempts[:attemptsMost]), last...)
+	return out
 }
 
 // whole returns the span of the whole job: from when it could run, as far as that is known.
@@ -94,7 +120,9 @@ func (m *jobSpans) whole() Span {
 		}
 	}
 	s.Attributes = l
-	s.judge(j.Outcome)
+	if s.judge(j.Outcome); j.Proof == api.NotProven && s.Status == OK {
+		s.Status = Unset
+	}
 	return s
 }
 

@@ -56,6 +56,44 @@ func job(o jobs.Outcome, n int, when ...jobs.Time) spans.Job {
 		Zone: "eu"}, Submit: trace.Submit(task, caller)}
 }
 
+// A job that waits for weeks looks thousands of times: its trace stays small, and says so.
+func TestAJobOfManyAttemptsHasFewSpans(t *testing.T) {
+	t.Parallel()
+	j := job(jobs.Succeeded, 5000, at(0), at(0), at(50_000))
+	for i := range 5000 {
+		from := float64(10 * i)
+		j.Course.Attempts = append(j.Course.Attempts, api.Attempt{Attempt: i + 1, Node: "n1", Started: at(from),
+			Ended: at(from + 1), How: "wait"})
+		j.Course.Steps = append(j.Course.Steps, api.StepBegun{At: at(from + 0.5), Step: 1})
+	}
+	list := spans.OfJob(j)
+	if len(list) > 1000 {
+		t.Errorf("%d spans", len(list))
+	}
+	left := int64(0)
+	for _, a := range list[0].Attributes {
+		if a.Key == "muster.attempts_left_out" {
+			left, _ = a.Value.(int64)
+		}
+	}
+	if left != 4900 {
+		t.Errorf("%d attempts are said to be left out, want 4900", left)
+	}
+	if last := list[len(list)-1]; last.End != at(50_000).Time {
+		t.Errorf("the last span ends at %s", last.End)
+	}
+}
+
+// An end that no node has proven is not shown as proven.
+func TestAnEndThatIsNotProvenHasNoStatus(t *testing.T) {
+	t.Parallel()
+	j := job(jobs.Succeeded, 1, at(0), at(1), at(2))
+	j.Past.Proof = api.NotProven
+	if s := spans.OfJob(j)[0]; s.Status != spans.Unset {
+		t.Errorf("status %v", s.Status)
+	}
+}
+
 func TestTheSpansOfAJobAreItsTimes(t *testing.T) {
 	t.Parallel()
 	one := job(jobs.Succeeded, 1, at(0), at(10), at(20))

@@ -95,8 +95,10 @@ func (c Config) target() (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("traces.endpoint has a user or a password: write them into " +
 			"traces.headers_file, as in Authorization: Basic …")
+	case u.RawQuery != "" || u.ForceQuery:
+		return nil, errors.New("traces.endpoint has a query: write keys into traces.headers_file")
 	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Fragment != "":
-		return nil, fmt.Errorf("traces.endpoint = %q: %s", wording.Clip(c.Endpoint), want)
+		return nil, errors.New("traces.endpoint is no such URL: " + want)
 	case u.Path == "" || u.Path == "/":
 		u.Path = tracesPath
 	}

@@ -21,10 +21,29 @@ type pauses struct {
 var usual = pauses{first: time.Second, most: 30 * time.Second, keep: 5 * time.Minute,
 	linger: time.Second}
 
+// spansMost bounds the spans of a request: collectors refuse bodies that are too big.
+const spansMost = 2000
+
+// historyPatience bounds what history is asked about the jobs of one request.
+const historyPatience = 10 * time.Second
+
 // deliver sends tasks and jobs until the collector has them, has refused them for good, or was away
 // for too long. It returns false if ctx was done before that.
 func (t *Tracer) deliver(ctx context.Context, b []item) bool {
-	list, begun, wait := t.spansOf(ctx, b), time.Now(), t.pause.first
+	for list := t.spansOf(ctx, b); ; {
+		part := list[:min(len(list), spansMost)]
+		if list = list[len(part):]; len(list) == 0 {
+			return t.request(ctx, part, len(b))
+		}
+		if !t.request(ctx, part, 0) {
+			return false
+		}
+	}
+}
+
+// request delivers one request with the spans of n tasks and jobs, which are counted.
+func (t *Tracer) request(ctx context.Context, list []spans.Span, n int) bool {
+	begun, wait := time.Now(), t.pause.first
 	for {
 		r := t.to.send(ctx, list)
 		if ctx.Err() != nil && r.err != nil {
@@ -33,7 +52,7 @@ func (t *Tracer) deliver(ctx context.Context, b []item) bool {
 		t.say(r.err)
 		over := r.err == nil || !r.again || time.Since(begun) >= t.pause.keep
 		if over {
-			t.count(r, len(b))
+			t.count(r, n)
 		}
 		if r.err == nil || !r.again {
 			return true
@@ -78,6 +97,8 @@ func (t *Tracer) count(r reply, n int) {
 // spansOf makes the spans of tasks and jobs. If history cannot be read, they are made without what
 // only it knows.
 func (t *Tracer) spansOf(ctx context.Context, b []item) (out []spans.Span) {
+	ctx, cancel := context.WithTimeout(ctx, historyPatience)
+	defer cancel()
 	hosts := map[jobs.TaskID][]string{}
 	for _, one := range b {
 		if one.job != nil && one.settle.IsZero() {

@@ -71,13 +71,15 @@ func (p Play) hostVars(in string) string {
 	h := p.Host
 	say := func(name, value string) { fmt.Fprintf(&b, "%s%s: %s\n", in, name, value) }
 	say("ansible_connection", "ssh")
-	say("ansible_host", data(h.Address))
-	say("ansible_port", strconv.Itoa(h.Port))
-	say("ansible_user", data(h.User))
+	// Of two names of a variable the older one counts more, so both are said.
+	both := func(name, older, value string) { say(name, value); say(older, value) }
+	both("ansible_host", "ansible_ssh_host", data(h.Address))
+	both("ansible_port", "ansible_ssh_port", strconv.Itoa(h.Port))
+	both("ansible_user", "ansible_ssh_user", data(h.User))
 	if user := h.BecomesUser(); user != "" {
 		say("ansible_become", "true")
 		say("ansible_become_method", "sudo")
-		say("ansible_become_user", data(user))
+		both("ansible_become_user", "ansible_sudo_user", data(user))
 	}
 	say("muster_customer", data(h.Customer))
 	say("muster_labels", "")
@@ -120,13 +122,16 @@ func (p Play) vars(w Place) string {
 	args := fmt.Sprintf("-F %[1]s/%[2]s -o ControlMaster=auto -o ControlPersist=60s "+
 		"-o ControlPath=%[1]s/%%C", w.Dir, sshFile)
 	for _, one := range [][2]string{{"ansible_ssh_args", args}, {"ansible_ssh_common_args", ""},
-		{"ansible_ssh_extra_args", ""},
+		{"ansible_ssh_extra_args", ""}, {"ansible_sftp_extra_args", ""}, {"ansible_scp_extra_args", ""},
+		{"ansible_ssh_executable", "ssh"}, {"ansible_sftp_executable", "sftp"},
+		{"ansible_scp_executable", "scp"},
 		{"ansible_remote_tmp", "~/.ansible/" + remoteFolder(p.Host.Name)}} {
 		fmt.Fprintf(&b, "%s: %s\n", one[0], data(one[1]))
 	}
 	// A module that came over a pipe has no name by which it is found on the host.
 	b.WriteString("ansible_pipelining: false\nansible_ssh_pipelining: false\n" +
-		"ansible_host_key_checking: true\n")
+		"ansible_host_key_checking: true\nansible_ssh_host_key_checking: true\n" +
+		"ansible_paramiko_host_key_checking: true\n")
 	return b.String()
 }
 

@@ -279,6 +279,20 @@ func TestAnInventoryBesideOurs(t *testing.T) {
 		!strings.Contains(vars, "ansible_port: 2222\n") {
 		t.Errorf("host_vars:\n%s", vars)
 	}
+	// Of two names of a variable Ansible takes the older one.
+	for _, line := range []string{"ansible_ssh_host: !unsafe \"192.0.2.1\"\n", "ansible_ssh_port: 2222\n",
+		"ansible_ssh_user: !unsafe \"admin\"\n"} {
+		if !strings.Contains(vars, line) {
+			t.Errorf("host_vars without %s:\n%s", line, vars)
+		}
+	}
+	for _, line := range []string{"ansible_ssh_host_key_checking: true\n", "ansible_host_key_checking: true\n",
+		"ansible_sftp_extra_args: !unsafe \"\"\n", "ansible_scp_extra_args: !unsafe \"\"\n",
+		"ansible_ssh_executable: !unsafe \"ssh\"\n"} {
+		if extra := all["vars.yml"].Text; !strings.Contains(extra, line) {
+			t.Errorf("variables without %s:\n%s", line, extra)
+		}
+	}
 	if f := all["vault"]; f.Text != "open sesame\n" || f.Mode != 0o600 {
 		t.Errorf("vault: %+v", f)
 	}

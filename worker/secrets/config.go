@@ -153,7 +153,7 @@ func (r reader) rule(n *yaml.Node) (out rule) {
 }
 
 func (r reader) hosts(n *yaml.Node) fleet.Selector {
-	text, ok := r.in.Text(n, "hosts")
+	text, ok := r.in.Long(n, "hosts")
 	if !ok {
 		return fleet.Selector{}
 	}
