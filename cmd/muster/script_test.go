@@ -85,12 +85,12 @@ func inGroup(inventory, host, group string) string {
 
 // withMuster puts muster on the path and, if url is not empty, sets the address of its server.
 func withMuster(dir, url string) func(*testscript.Env) error {
+	if url == "" {
+		url = "http://127.0.0.1:1"
+	}
 	return func(e *testscript.Env) error {
 		e.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 		e.Setenv("USER", "carol")
-		if url == "" {
-			url = "http://127.0.0.1:1"
-		}
 		e.Setenv("MUSTER_URL", url)
 		return nil
 	}
