@@ -31,9 +31,13 @@ func TestAnIdleChildIsWokenInPlaceOfANewOne(t *testing.T) {
 		r.hint()
 		r.ends(t, ids...)
 	}
-	r.until(t, "the node shows its children", func() bool { return r.beat.Spawned > 0 })
-	if got := r.beat.Spawned; got != 1 {
-		t.Errorf("%d children were started", got)
+	spawned := 0
+	r.until(t, "the node shows its children", func() bool {
+		spawned = r.beat.Spawned
+		return spawned > 0
+	})
+	if spawned != 1 {
+		t.Errorf("%d children were started", spawned)
 	}
 }
 
@@ -108,9 +112,7 @@ func TestAnIdleChildMakesRoomForAnotherZoneAtOnce(t *testing.T) {
 	other := r.put("b", "ok-1")
 	r.hint()
 	r.ends(t, other...)
-	if r.drains != 1 {
-		t.Errorf("%d children were told to end", r.drains)
-	}
+	r.until(t, "one child was told to end", func() bool { return r.drains == 1 })
 }
 
 func TestIdleChildrenEndWhenTheNodeTakesNothing(t *testing.T) {

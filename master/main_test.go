@@ -55,6 +55,7 @@ type worker struct {
 	queue   *remote
 	done    int
 	drained chan struct{}
+	counted chan struct{} // closed when the test knows of the drain
 	looks   chan struct{} // a value for each order to look
 	looked  int
 	asked   time.Duration
@@ -66,7 +67,8 @@ func beWorker() error {
 	if err != nil {
 		return err
 	}
-	w := &worker{conn: conn, drained: make(chan struct{}), looks: make(chan struct{}, 9)}
+	w := &worker{conn: conn, drained: make(chan struct{}), counted: make(chan struct{}),
+		looks: make(chan struct{}, 9)}
 	if err := conn.Receive(&w.h); err != nil {
 		return err
 	}
@@ -96,6 +98,7 @@ func (w *worker) listen() {
 		if o == jobs.OrderDrain {
 			w.queue.drained()
 		}
+		close(w.counted)
 		return
 	}
 }
@@ -138,6 +141,11 @@ func (w *worker) run() error {
 		if err != nil {
 			return err
 		}
+	}
+	select {
+	case <-w.drained:
+		<-w.counted
+	default:
 	}
 	w.conn.Send(jobs.Report{Done: w.done, Bye: true, Looked: w.looked, Next: reply.Next, Asked: w.asked})
 	return nil
