@@ -153,7 +153,8 @@ func TestAGateAndAHealthCheckBetweenWaves(t *testing.T) {
 		i := h.awaitTask(task.Task, func(i jobs.TaskInfo) bool {
 			return i.Rollout.Wave == wave && i.Rollout.Checks != ""
 		})
-		check := h.wait(i.Rollout.Checks)
+		// The rollout names the check just before it is submitted.
+		check := h.awaitTask(i.Rollout.Checks, func(i jobs.TaskInfo) bool { return i.State == jobs.TaskEnded })
 		if check.Outcomes[jobs.Succeeded] != 2*wave || check.Reason != fmt.Sprintf(
 			"health check of task %s after wave %d", task.Task, wave) {
 			t.Errorf("check of wave %d: %v, %q", wave, check.Outcomes, check.Reason)
