@@ -366,6 +366,7 @@ func TestAWriterToRedisChangesNoJobHalfWay(t *testing.T) {
 	}
 	h.master()
 	h.judge(f, atTheGate, tasks, before)
+	h.awaitJob(jobs.NewID(task.Task, "fw0001"), jobs.Ended)
 	if did := commandsOn(f, "fw0001"); len(did) != 2 {
 		t.Errorf("a job that nobody changed did not continue: %q", did)
 	}
