@@ -28,6 +28,7 @@ import (
 	"muster/master"
 	"muster/master/steward"
 	"muster/trust"
+	"muster/worker/plays"
 )
 
 func newMaster() *cobra.Command {
@@ -215,7 +216,30 @@ func (b binary) master(ctx context.Context, s settings.Settings, q *queue.Conn,
 		return nil, nil, err
 	}
 	m.Begin(look.First(ctx))
+	go sweepPlays(ctx, settings.PlaysDir(c.Dir), log)
 	return m, look, nil
+}
+
+// sweepEvery is the time between two sweeps of the private folders of plays.
+const sweepEvery = time.Minute
+
+// sweepPlays removes the private folders of plays that were killed, with the passwords in them, at
+// the start of a node and while it runs, until ctx is done.
+func sweepPlays(ctx context.Context, dir string, log hclog.Logger) {
+	for tick := time.Tick(sweepEvery); ; {
+		removed, err := plays.Sweep(dir)
+		if err != nil {
+			log.Warn("folders of plays that were killed are still there", "dir", dir, "error", err)
+		}
+		if removed > 0 {
+			log.Info("folders of plays that were killed are removed", "dir", dir, "folders", removed)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+	}
 }
 
 // trustEvery is the time between two looks at the folder trust.

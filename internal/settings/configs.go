@@ -57,10 +57,13 @@ type Child struct {
 	Playbooks string `json:"playbooks,omitempty"`
 }
 
-// Plays is the configuration of the playbooks of a child. The private folders are beside the locks
-// of the node, which are in memory on most systems.
+// PlaysDir is the folder of a node in which its plays have their private folders. It is beside the
+// locks of the node, which are in memory on most systems.
+func PlaysDir(nodeDir string) string { return filepath.Join(nodeDir, "plays") }
+
+// Plays is the configuration of the playbooks of a child.
 func (c Child) Plays() plays.Config {
-	return plays.Config{Folder: c.Playbooks, Dir: filepath.Join(c.NodeDir, "plays"),
+	return plays.Config{Folder: c.Playbooks, Dir: PlaysDir(c.NodeDir),
 		Agent: c.SSH.AgentSocket, PassphraseFile: c.SSH.PassphraseFile, OutputMax: c.Worker.OutputMax}
 }
 

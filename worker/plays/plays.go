@@ -16,7 +16,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -64,12 +63,12 @@ func (p *Player) play(ctx context.Context, play playbook.Play) (r remote.Result,
 	if err != nil {
 		return r, sum, fault(remote.KindNode, false, err)
 	}
-	dir, err := p.folder()
+	own, err := newFolder(p.cfg.Dir)
 	if err != nil {
 		return r, sum, fault(remote.KindNode, false, err)
 	}
-	defer os.RemoveAll(dir)
-	place := playbook.Place{Dir: dir, Agent: p.cfg.Agent, PassphraseFile: p.cfg.PassphraseFile}
+	defer own.remove()
+	place := playbook.Place{Dir: own.dir, Agent: p.cfg.Agent, PassphraseFile: p.cfg.PassphraseFile}
 	if place.Inventory, err = p.beside(play.Inventory); err != nil {
 		return r, sum, fault(remote.KindNode, false, err)
 	}
@@ -77,7 +76,7 @@ func (p *Player) play(ctx context.Context, play playbook.Play) (r remote.Result,
 	if err != nil {
 		return r, sum, fault(remote.KindInvalid, false, err)
 	}
-	if err := write(dir, files); err != nil {
+	if err := own.write(files); err != nil {
 		return r, sum, fault(remote.KindNode, false, err)
 	}
 	out := &output{live: play.Live, most: p.cfg.OutputMax / 2}
@@ -86,7 +85,7 @@ func (p *Player) play(ctx context.Context, play playbook.Play) (r remote.Result,
 	run, cancel := bounded(ctx, play)
 	defer cancel()
 	exit, err := proc.Whole{Name: "ansible-playbook", Args: play.Args(place, file),
-		Dir: runsIn(file, config), Env: play.Env(place, config), Litter: dir,
+		Dir: runsIn(file, config), Env: play.Env(place, config), Litter: own.dir,
 		Said: words, Events: teller}.Run(run)
 	r.ExitCode, r.Took = exit, time.Since(began)
 	sum = teller.Sum()
@@ -203,33 +202,6 @@ func runsIn(file, config string) string {
 		return filepath.Dir(config)
 	}
 	return filepath.Dir(file)
-}
-
-// folder makes a private folder. Blanks in its path would part the options of OpenSSH.
-func (p *Player) folder() (string, error) {
-	if err := os.MkdirAll(p.cfg.Dir, 0o700); err != nil {
-		return "", err
-	}
-	dir, err := os.MkdirTemp(p.cfg.Dir, "play-")
-	if err == nil && strings.ContainsAny(dir, " \t\n\"'\\$%") {
-		os.Remove(dir)
-		return "", fmt.Errorf("node.dir: the path %q has blanks or quotes, which OpenSSH does not take",
-			dir)
-	}
-	return dir, err
-}
-
-func write(dir string, files map[string]playbook.File) error {
-	for name, file := range files {
-		to := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return err
-		}
-		if err := os.WriteFile(to, []byte(file.Text), file.Mode); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // An output keeps the head and the tail of what is written, by several at once.
