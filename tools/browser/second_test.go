@@ -111,10 +111,10 @@ func secondHouse(t *testing.T) *house {
 	return h
 }
 
-// role starts a program for the time of a test.
-func role(t *testing.T, dir, name string, args ...string) {
+// role starts a program for the time of a test, and returns the id of its process.
+func role(t *testing.T, dir, name string, args ...string) (pid int) {
 	t.Helper()
-	log, err := os.Create(filepath.Join(dir, filepath.Base(name)+".log"))
+	log, err := os.CreateTemp(dir, filepath.Base(name)+".*.log")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +133,7 @@ func role(t *testing.T, dir, name string, args ...string) {
 			t.Logf("%s said:\n%.8000s", filepath.Base(name), text)
 		}
 	})
+	return c.Process.Pid
 }
 
 // awaitSocket waits until a program listens at a socket.

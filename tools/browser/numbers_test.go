@@ -1,0 +1,379 @@
+package browser
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+var (
+	numbers  = flag.Bool("numbers", false, "measure the pages: TestNumbers prints a table")
+	heapTime = flag.Duration("heap", time.Minute, "how long TestNumbers watches the heap of an open page")
+)
+
+// slow is the factor by which the processor of the browser is throttled.
+const slow = 4
+
+const numbersConfig = `redis: {url: "unix://DIR/redis.sock"}
+server:
+  key: DIR/server.key
+  listen: ["unix:DIR/api.sock", "ADDR"]
+  access: DIR/access.yaml
+node: {name: n1, dir: DIR/node}
+master: {children: 4, slots: 64}
+history: {url: "sqlite://DIR/history.db"}
+audit: {dir: DIR/audit}
+inventory: [DIR/hosts.yaml]
+runbooks: [DIR/rest.yaml]
+`
+
+// restBook has jobs that end without a host: 256 places and 1.28 s make 200 ends a second.
+const restBook = `name: rest
+description: Rests, and asks no host.
+repeatable: true
+timeout: 5m
+steps:
+  - {name: rest, wait: {for: 1280ms}}
+`
+
+// A table of numbers, each beside the bound that it should keep.
+type table struct {
+	t    *testing.T
+	rows []string
+}
+
+// add adds a number. One that depends on the machine is printed as bad; one that does not fails the
+// test, too.
+func (b *table) add(what, unit string, is, bound float64, anywhere bool) {
+	verdict := "good"
+	if is > bound {
+		verdict = "BAD"
+		if anywhere {
+			b.t.Errorf("%s: %.1f %s, want at most %.1f", what, is, unit, bound)
+		}
+	}
+	b.rows = append(b.rows, fmt.Sprintf("| %s | %.1f %s | ≤ %.1f | %s |", what, is, unit, bound, verdict))
+}
+
+// numbersHouse starts a house with many hosts that nobody reaches, and returns the process of its
+// server.
+func numbersHouse(t *testing.T, hosts int) (h *house, server int) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.Addr().String()
+	free.Close()
+	var list strings.Builder
+	list.WriteString("hosts:\n")
+	for i := range hosts {
+		fmt.Fprintf(&list, "  - {name: h%05d, customer: customer%02d, address: 10.%d.%d.%d, %s}\n", i, i%30,
+			1+i/62500, i/250%250, i%250+1, hostKey)
+	}
+	fill := strings.NewReplacer("DIR", dir, "ADDR", port)
+	for name, text := range map[string]string{"muster": fill.Replace(numbersConfig), "hosts": list.String(),
+		"rest": restBook, "access": "who:\n  - {principal: \"os:" + me.Username + "\", roles: [admin]}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	binary, err := filepath.Abs("../../bin/muster")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h = &house{binary: binary, conns: map[net.Conn]bool{}, port: port, socket: filepath.Join(dir, "api.sock")}
+	config := filepath.Join(dir, "muster.yaml")
+	role(t, dir, "redis-server", "--port", "0", "--unixsocket", filepath.Join(dir, "redis.sock"), "--dir", dir,
+		"--appendonly", "yes", "--maxmemory-policy", "noeviction")
+	awaitSocket(t, filepath.Join(dir, "redis.sock"))
+	h.muster(t, "init", "--file", filepath.Join(dir, "server.key"))
+	server = role(t, dir, binary, "server", "--config", config)
+	awaitSocket(t, h.socket)
+	role(t, dir, binary, "master", "--config", config)
+	if err := h.open("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.door.Close() })
+	return h, server
+}
+
+// TestNumbers measures the pages with many hosts, in a browser on a slow processor, and prints a
+// table. It is a measurement that one asks for: the machine should have nothing else to do.
+func TestNumbers(t *testing.T) {
+	if testing.Short() || !*numbers {
+		t.Skip("-short: a measurement, which -numbers asks for")
+	}
+	hosts := *bigHosts
+	h, server := numbersHouse(t, hosts)
+	old := demo
+	demo = h
+	defer func() { demo = old }()
+	b := newBrowser(t)
+	x := openFor(t, b, wide, 10*time.Minute+*heapTime)
+	x.login()
+	x.run(do(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: slow}))
+	out := &table{t: t}
+	rest := func() string {
+		h.muster(t, "run", "rest", "--on", "all", "--detach")
+		return h.lastTask(t)
+	}
+	task := rest()
+	measurePages(x, out, task)
+	measureLive(x, out, task)
+	measureHeap(x, out, rest)
+	measureTabs(t, b, out, "/tasks/"+h.lastTask(t))
+	measureMany(t, h, out, server)
+	var past struct{ Jobs []struct{ ID string } }
+	begun := time.Now()
+	h.get(t, "/v1/history?limit=100", &past)
+	out.add(fmt.Sprintf("100 jobs of a history of fewer than %d", 2*hosts), "ms", ms(time.Since(begun)), 300, false)
+	fmt.Printf("%d hosts, processor of the browser throttled %d times\n\n"+
+		"| number | is | bound | |\n|---|---|---|---|\n%s\n", hosts, slow, strings.Join(out.rows, "\n"))
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// number evaluates an expression that is a number.
+func (x *tab) number(expression string) float64 {
+	x.t.Helper()
+	n, err := strconv.ParseFloat(x.js(expression), 64)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return n
+}
+
+// measurePages measures the first content and the weight of pages.
+func measurePages(x *tab, out *table, task string) {
+	var first, kB, nodes float64
+	var slowest, largest, deepest string
+	for _, path := range []string{"/", "/tasks", "/tasks/" + task, "/fleet", "/queue", "/run/rest?on=all", "/history",
+		"/windows"} {
+		x.visit(path)
+		x.until(`performance.getEntriesByName("first-contentful-paint").length > 0`)
+		if n := x.number(`performance.getEntriesByName("first-contentful-paint")[0].startTime`); n > first {
+			first, slowest = n, path
+		}
+		n, bytes := x.weight()
+		if w := float64(bytes) / 1024; w > kB {
+			kB, largest = w, path
+		}
+		if float64(n) > nodes {
+			nodes, deepest = float64(n), path
+		}
+	}
+	plain := func(path string) string { return strings.Replace(path, task, "{task}", 1) }
+	out.add("first content, the slowest page: "+plain(slowest), "ms", first, 1500, false)
+	out.add("the largest page: "+plain(largest), "kB", kB, 150, true)
+	out.add("the page with most nodes: "+plain(deepest), "nodes", nodes, 3000, true)
+}
+
+// measureLive measures the page of a task while its jobs end.
+func measureLive(x *tab, out *table, task string) {
+	x.visit("/tasks/" + task)
+	done := func() (n float64) {
+		var now struct{ Outcomes map[string]int }
+		demo.get(x.t, "/v1/tasks/"+task, &now)
+		for _, one := range now.Outcomes {
+			n += float64(one)
+		}
+		return n
+	}
+	before, begun := done(), time.Now()
+	longest := x.number(`new Promise((done) => { let most = 0;
+		new PerformanceObserver((l) => { for (const e of l.getEntries()) most = Math.max(most, e.duration); })
+			.observe({type: "longtask"});
+		setTimeout(() => done(most), 20000); })`)
+	rate := (done() - before) / time.Since(begun).Seconds()
+	out.add(fmt.Sprintf("the longest task of the browser while %.0f jobs a second end", rate), "ms", longest, 100, false)
+	kept := x.number(`performance.getEntriesByType("resource").filter((e) => e.name.endsWith("/map"))
+		.reduce((n, e) => n + e.transferSize, 0)`) / 1024
+	out.add("the data of the map in that time", "kB/s", kept/time.Since(begun).Seconds(), 30, false)
+	out.add("the stream of the page in that time", "kB/s", streamOf(x.t, demo, "/tasks/"+task, 15*time.Second), 30, false)
+
+	var all []float64
+	for i := range 6 {
+		order, sign := "pause", "true"
+		if i%2 == 1 {
+			order, sign = "resume", "false"
+		}
+		seen := make(chan float64, 1)
+		go func() {
+			seen <- x.number(`new Promise((done) => { const look = () => {
+				if (document.getElementById("state").textContent.includes("Paused:") === ` + sign + `)
+					requestAnimationFrame(() => setTimeout(() => done(Date.now())));
+				else setTimeout(look, 10); }; look(); })`)
+		}()
+		demo.muster(x.t, order, task, "--reason", "to measure")
+		given := float64(time.Now().UnixMilli())
+		all = append(all, max(0, <-seen-given))
+	}
+	slices.Sort(all)
+	out.add("from an event to its pixel, the median of 6", "ms", all[3], 1000, false)
+	out.add("from an event to its pixel, the slowest of 6", "ms", all[5], 1000, false)
+}
+
+// streamOf returns the kB a second that the stream of a page brings.
+func streamOf(t testing.TB, h *house, page string, during time.Duration) float64 {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), during)
+	defer stop()
+	return float64(listen(ctx, h, page)) / 1024 / during.Seconds()
+}
+
+// listen reads the stream of a page until its context ends, and returns the bytes that came.
+func listen(ctx context.Context, h *house, page string) (n int64) {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", h.socket)
+		}}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/live?at="+page, nil)
+	if err != nil {
+		return 0
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		return 0
+	}
+	defer res.Body.Close()
+	n, _ = io.Copy(io.Discard, res.Body) // it ends with its context
+	return n
+}
+
+// heap returns the bytes in use of the page, after its garbage was collected.
+func (x *tab) heap() float64 {
+	x.t.Helper()
+	used := 0.0
+	x.run(do(heapprofiler.CollectGarbage, cdp.Empty{}),
+		chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+			u, err := cdp.Call(ctx, t, runtime.GetHeapUsage, cdp.Empty{})
+			used = u.UsedSize
+			return err
+		}))
+	return used
+}
+
+// measureHeap watches the heap of a page that stays open while jobs end.
+func measureHeap(x *tab, out *table, rest func() string) {
+	x.visit("/tasks/" + rest())
+	x.until(`document.querySelector("canvas").dataset.drawn`)
+	x.js(`new Promise((done) => setTimeout(done, 10000))`) // its first looks
+	first := x.heap()
+	least, most := first, first
+	for begun := time.Now(); time.Since(begun) < *heapTime; {
+		x.js(`new Promise((done) => setTimeout(done, 5000))`)
+		now := x.heap()
+		least, most = min(least, now), max(most, now)
+	}
+	out.add(fmt.Sprintf("the heap of an open page in %s, from %.2f MB", *heapTime, first/1e6), "%",
+		100*max(most-first, first-least)/first, 10, false)
+}
+
+// measureTabs opens seven tabs, and an eighth.
+func measureTabs(t *testing.T, b context.Context, out *table, path string) {
+	var last time.Duration
+	for range 8 {
+		begun := time.Now()
+		x := openFor(t, b, wide, 5*time.Minute)
+		x.visit(path)
+		last = time.Since(begun)
+	}
+	out.add("the eighth tab is there after", "ms", ms(last), 15_000, true)
+}
+
+// measureMany opens 200 pages beside the browser, and measures what they cost the server.
+func measureMany(t *testing.T, h *house, out *table, server int) {
+	task := h.lastTask(t)
+	h.muster(t, "cancel", task, "--reason", "to measure")
+	h.awaitEnd(t, task)
+	const pages, during = 200, 20 * time.Second
+	idle := cpu(t, server)
+	time.Sleep(during)
+	idle = cpu(t, server) - idle
+	memory := resident(t, server)
+	ctx, stop := context.WithTimeout(t.Context(), during+10*time.Second)
+	defer stop()
+	var wait sync.WaitGroup
+	var bytes atomic.Int64
+	for range pages {
+		wait.Go(func() { bytes.Add(listen(ctx, h, "/tasks/"+task)) })
+	}
+	time.Sleep(10 * time.Second) // all of them have their first look
+	busy := cpu(t, server)
+	time.Sleep(during)
+	busy = cpu(t, server) - busy
+	more := resident(t, server) - memory
+	wait.Wait()
+	if bytes.Load() == 0 {
+		t.Error("no page got anything")
+	}
+	out.add("200 open pages of a task that has ended cost the server", "% of a core",
+		100*(busy-idle).Seconds()/during.Seconds(), 10, false)
+	out.add("and in memory", "MB", more, 50, false)
+}
+
+// awaitEnd waits until all jobs of a task have ended.
+func (h *house) awaitEnd(t testing.TB, task string) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
+		var now struct{ State string }
+		if h.get(t, "/v1/tasks/"+task+"?wait=5s", &now); now.State == "ended" {
+			return
+		}
+	}
+	t.Fatalf("task %s does not end", task)
+}
+
+// cpu returns the time of processors that a process has used.
+func cpu(t testing.TB, pid int) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := strings.Fields(string(text[strings.LastIndexByte(string(text), ')'):]))
+	user, _ := strconv.Atoi(f[12])
+	system, _ := strconv.Atoi(f[13])
+	return time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100 on all Linux
+}
+
+// resident returns the MB of memory that a process has.
+func resident(t testing.TB, pid int) float64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	kB, _ := strconv.Atoi(strings.Fields(rest)[0])
+	return float64(kB) / 1024
+}
