@@ -28,12 +28,13 @@ type folder struct {
 // newFolder makes a private folder. Blanks in its path would part the options of OpenSSH.
 func newFolder(in string) (*folder, error) {
 	if strings.ContainsAny(in, " \t\n\"'\\$%") {
-		return nil, fmt.Errorf("node.dir: the path %q has blanks or quotes, which OpenSSH does not take", in)
+		return nil, fmt.Errorf("node.dir: the path %q has blanks or quotes, which OpenSSH does not take",
+			in)
 	}
 	if err := os.MkdirAll(in, 0o700); err != nil {
 		return nil, err
 	}
-	// It gets its name once it is locked, so that Sweep never meets one that is about to be locked.
+	// The folder gets its name once it is locked: Sweep must not meet it before.
 	early, err := os.MkdirTemp(in, "new.")
 	if err != nil {
 		return nil, err
@@ -63,8 +64,8 @@ func (f *folder) write(files map[string]playbook.File) error {
 	return nil
 }
 
-// remove removes the folder with all that is in it.
-func (f *folder) remove() { _ = errors.Join(os.RemoveAll(f.dir), f.lock.Free()) } // Sweep tries again
+// remove removes the folder with all that is in it. Sweep tries again what fails here.
+func (f *folder) remove() { _ = errors.Join(os.RemoveAll(f.dir), f.lock.Free()) }
 
 // Sweep removes the private folders whose processes were killed together with those that watch over
 // them, and returns how many it removed. It leaves those of plays that run.
@@ -81,8 +82,8 @@ func Sweep(in string) (removed int, err error) {
 		lock, lockErr := proc.Lock(filepath.Join(dir, lockName))
 		var running *proc.LockedError
 		switch {
-		case errors.As(lockErr, &running), errors.Is(lockErr, fs.ErrNotExist): // it runs, or is gone
-			continue
+		case errors.As(lockErr, &running), errors.Is(lockErr, fs.ErrNotExist):
+			continue // it runs, or is gone
 		case lockErr != nil:
 			err = errors.Join(err, lockErr)
 			continue

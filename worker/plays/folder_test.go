@@ -13,16 +13,19 @@ import (
 // inFolders is the variable that makes a process of this test one that holds a private folder.
 const inFolders = "MUSTER_TEST_HOLDS_A_FOLDER_IN"
 
+// held keeps the lock of such a process: a file that nobody names is closed.
+var held *folder
+
 func TestMain(m *testing.M) {
 	if in := os.Getenv(inFolders); in != "" {
-		f, err := newFolder(in)
-		if err == nil {
-			err = f.write(map[string]playbook.File{"deep/password": {Text: "hunter2", Mode: 0o600}})
+		var err error
+		if held, err = newFolder(in); err == nil {
+			err = held.write(map[string]playbook.File{"deep/password": {Text: "hunter2", Mode: 0o600}})
 		}
 		if err != nil {
 			panic(err)
 		}
-		os.Stdout.WriteString(f.dir + "\n")
+		os.Stdout.WriteString(held.dir + "\n")
 		select {} // until it is killed
 	}
 	os.Exit(m.Run())
