@@ -70,11 +70,22 @@ type HeldCustomer struct {
 	Hosts    string `json:"hosts"` // folded
 }
 
-// EndorseRequest is the body of POST /v1/approvals/{task}.
+// EndorseRequest is the body of POST /v1/approvals/{task}. It has a signature, or the proof that a
+// passkey made.
 type EndorseRequest struct {
-	Hash      string `json:"hash"`      // of the order that was signed
-	Signature string `json:"signature"` // as `ssh-keygen -Y sign -n muster-order` makes it
-	As        string `json:"as,omitempty"`
+	Hash      string        `json:"hash"`                // of the order that was signed
+	Signature string        `json:"signature,omitempty"` // as `ssh-keygen -Y sign -n muster-order` makes it
+	Passkey   *PasskeyProof `json:"passkey,omitempty"`
+	As        string        `json:"as,omitempty"`
+}
+
+// PasskeyProof is the answer of a browser that was asked to sign an order with a passkey (Web
+// Authentication Level 2, §5.2.2). Its challenge is what `ssh-keygen -Y sign -n muster-order` would
+// sign.
+type PasskeyProof struct {
+	Client        []byte `json:"client"`        // clientDataJSON
+	Authenticator []byte `json:"authenticator"` // authenticatorData
+	Signature     []byte `json:"signature"`     // in ASN.1
 }
 
 // Withdrawn is the answer of DELETE /v1/approvals/{task}/signature.

@@ -33,6 +33,7 @@ var flagsOf = map[string]string{
 	"path.job":          "",
 	"body.supersedes":   "--supersedes: ",
 	"body.signature":    "--key: ",
+	"body.passkey":      "passkey: ",
 	"body.outcomes":     "--outcome: ",
 	"body.skip_missing": "--skip-missing: ",
 	"path.customer":     "--customer: ",

@@ -23,8 +23,8 @@ func keyOf(n byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-1), n))
 }
 
-// trusting returns whom a server trusts: itself and some people.
-func trusting(t *testing.T, policy string) func() (*trust.Rules, error) {
+// trusting returns whom a server trusts: itself and some people. More are lines of allowed_signers.
+func trusting(t *testing.T, policy string, more ...string) func() (*trust.Rules, error) {
 	t.Helper()
 	keys, err := keyed(1)()
 	if err != nil {
@@ -40,6 +40,7 @@ func trusting(t *testing.T, policy string) func() (*trust.Rules, error) {
 		}
 		lines.WriteString("user:" + name + " " + key + "\n")
 	}
+	lines.WriteString(strings.Join(more, "\n"))
 	allowed, e2 := sshsig.ParseAllowed([]byte(lines.String()))
 	p, e3 := trust.ParsePolicy(fleet.Source{Name: "policy.yaml", Data: []byte(policy)})
 	for _, err := range []error{err, e2, e3} {

@@ -27,6 +27,12 @@ func (s Signers) Vote(order []byte, text string) (Vote, error) {
 	return Vote{Text: text, Key: sig.Fingerprint(), Names: names}, nil
 }
 
+// FromPasskey returns the signature over the bytes of an order that a browser had made by a passkey
+// of a person, as [Signers.Vote] takes it.
+func (s Signers) FromPasskey(order []byte, person string, by sshsig.Assertion) (string, error) {
+	return s.Allowed.FromPasskey(person, NamespaceOrder, order, by)
+}
+
 // AddTo returns the signatures of an order and the vote behind them. It replaces an earlier
 // signature by the same key.
 func (v Vote) AddTo(signatures []string) ([]string, error) {

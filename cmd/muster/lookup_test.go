@@ -22,11 +22,15 @@ func listenOn(url string) string {
 	return strings.Replace(strings.TrimPrefix(url, "http://"), "unix://", "unix:", 1)
 }
 
-// get reads a path from the server of the house, without our client.
-func (h *house) get(path string) (*http.Response, error) {
+// client returns a client of the server of the house that is not our own.
+func (h *house) client() *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", strings.TrimPrefix(h.url, "unix://"))
 	}
-	c := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	return c.Get("http://localhost" + path)
+	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+}
+
+// get reads a path from the server of the house, without our client.
+func (h *house) get(path string) (*http.Response, error) {
+	return h.client().Get("http://localhost" + path)
 }

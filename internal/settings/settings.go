@@ -258,7 +258,7 @@ const envPrefix = "MUSTER_"
 
 // ownEnv are variables of the prefix that are no keys: they are for the CLI.
 var ownEnv = []string{"MUSTER_URL", "MUSTER_TOKEN", "MUSTER_CONFIG", "MUSTER_AS",
-	"MUSTER_CLIENT_CERT", "MUSTER_CLIENT_KEY", "MUSTER_CA", proc.KeptEnv}
+	"MUSTER_CLIENT_CERT", "MUSTER_CLIENT_KEY", "MUSTER_CA", "MUSTER_SIGN_KEY", proc.KeptEnv}
 
 // defaults is the configuration that is used when nothing else is said. The
 // type of a value is that of its key.

@@ -56,7 +56,8 @@ func TestLaterSourcesWin(t *testing.T) {
 	t.Parallel()
 	file := write(t, "master: {children: 2, slots: 3, drain: 10s}\ninventory: [a.yaml, b.yaml]\n")
 	got, err := read(Source{File: file,
-		Env:   []string{"MUSTER_MASTER_SLOTS=4", "MUSTER_MASTER_ZONES=zrh,nyc", "MUSTER_URL=x", "HOME=/"},
+		Env: []string{"MUSTER_MASTER_SLOTS=4", "MUSTER_MASTER_ZONES=zrh,nyc", "MUSTER_URL=x", "HOME=/",
+			"MUSTER_SIGN_KEY=x"},
 		Flags: map[string]any{"master.drain": time.Minute}}, here)
 	if err != nil {
 		t.Fatal(err)

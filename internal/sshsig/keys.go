@@ -30,7 +30,7 @@ var algorithms = map[string][]string{
 	ssh.KeyAlgoECDSA521:   {ssh.KeyAlgoECDSA521},
 	ssh.KeyAlgoRSA:        {ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256},
 	ssh.KeyAlgoSKED25519:  {ssh.KeyAlgoSKED25519},
-	ssh.KeyAlgoSKECDSA256: {ssh.KeyAlgoSKECDSA256},
+	ssh.KeyAlgoSKECDSA256: {ssh.KeyAlgoSKECDSA256, algoWebAuthn},
 }
 
 // isSecurityKey reports whether keys of this type are in a device that a person touches.

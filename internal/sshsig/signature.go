@@ -113,6 +113,10 @@ func parseInner(kind string, data []byte) (*ssh.Signature, error) {
 		return nil, fmt.Errorf("the signature is of the algorithm %s: want %s of a key of type %s%s",
 			wording.Quote(sig.Format), strings.Join(algorithms[kind], " or "), kind, why)
 	}
+	if sig.Format == algoWebAuthn {
+		_, err := browserEnd(sig.Rest)
+		return &sig, err
+	}
 	want := 0
 	if isSecurityKey(kind) {
 		want = flagsSize
@@ -139,7 +143,11 @@ func (s *Signature) Verify(namespace string, message []byte) error {
 		return errors.New("nobody touched the security key for this signature: sign anew, with a key " +
 			"that was made without no-touch-required")
 	}
-	if err := s.Key.Verify(toSign(namespace, s.hash, message), s.sig); err != nil {
+	verify := s.Key.Verify
+	if s.sig.Format == algoWebAuthn {
+		verify = func(data []byte, sig *ssh.Signature) error { return verifyBrowser(s.Key, sig, data) }
+	}
+	if err := verify(toSign(namespace, s.hash, message), s.sig); err != nil {
 		return fmt.Errorf("the key %s did not sign this: want the message as it was when it was signed, "+
 			"to the last byte: %w", ssh.FingerprintSHA256(s.Key), err)
 	}

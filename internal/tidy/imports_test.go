@@ -161,6 +161,7 @@ var floors = map[string]int{
 	"server/dnssec":              8,
 	"cli/dnssec":                 6,
 	"server/pages/dnssec":        6,
+	"server/pages/passkeys":      6,
 	"server/anchor":              5,
 	"server/approvals":           6,
 	"server/auditlog":            6,

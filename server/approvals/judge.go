@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"muster/api"
+	"muster/internal/sshsig"
 	"muster/jobs"
 	"muster/server/web"
 	"muster/trust"
@@ -35,7 +36,22 @@ func (s Routes) rules() (*trust.Rules, error) {
 }
 
 // voteOf checks the signature of a caller, or returns the answer that refuses it.
-func voteOf(by trust.Signers, h *held, text, caller string) (trust.Vote, error) {
+func voteOf(by trust.Signers, h *held, asked api.EndorseRequest, caller string) (trust.Vote,
+	error) {
+	text := asked.Signature
+	if p := asked.Passkey; p != nil {
+		if text != "" {
+			return trust.Vote{}, web.Refusal([]error{web.Mistake("body.passkey",
+				"there is a signature, too: want one of them")})
+		}
+		var err error
+		text, err = by.FromPasskey(h.order.Bytes, caller, sshsig.Assertion{Client: p.Client,
+			Authenticator: p.Authenticator, Signature: p.Signature})
+		if err != nil {
+			return trust.Vote{}, web.Refusal([]error{web.Mistake("body.passkey", "it does not count: %v",
+				err)})
+		}
+	}
 	vote, err := by.Vote(h.order.Bytes, text)
 	if err != nil {
 		return vote, web.Refusal([]error{web.Mistake("body.signature", "it does not count: %v", err)})

@@ -177,7 +177,7 @@ func (s Routes) approve(ctx context.Context, in *approveInput) (*approveOutput, 
 			"%s: the plan has changed, or it is another one; look at it again with `muster approvals "+
 			"show %s`", web.Clip(in.Body.Hash), h.info.Task, hash, h.info.Task))
 	}
-	vote, err := voteOf(rules.At(s.Now()), h, in.Body.Signature, name)
+	vote, err := voteOf(rules.At(s.Now()), h, in.Body, name)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"muster/server/pages/dnssec"
 	"muster/server/pages/estate"
 	"muster/server/pages/frame"
+	"muster/server/pages/passkeys"
 	"muster/server/pages/people"
 	"muster/server/pages/rollouts"
 	"muster/server/pages/sheets"
@@ -19,5 +20,5 @@ import (
 func New(n frame.Needs) *frame.Frame {
 	return frame.NewFrame(n, work.Content(), estate.Content(), times.Content(),
 		sheets.Content(), rollouts.Content(), signals.Content(), people.Content(),
-		dnssec.Content())
+		dnssec.Content(), passkeys.Content())
 }

@@ -27,12 +27,8 @@ func bigHouse(t *testing.T) (on string, hosts int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := demo
-	demo = h
-	t.Cleanup(func() {
-		demo = old
-		h.stop()
-	})
+	t.Cleanup(h.stop)
+	lookAt(t, h)
 	return on, hosts
 }
 

@@ -177,7 +177,7 @@ func (h *house) stop() {
 func (h *house) muster(t testing.TB, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), h.binary, args...)
-	c.Env = append(os.Environ(), "MUSTER_URL=unix://"+h.socket)
+	c.Env = append(plainEnv(), "MUSTER_URL=unix://"+h.socket)
 	var words strings.Builder
 	c.Stderr = &words
 	out, err := c.Output()

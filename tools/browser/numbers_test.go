@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/user"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,20 +37,20 @@ server:
   listen: ["unix:DIR/api.sock", "ADDR"]
   access: DIR/access.yaml
 node: {name: n1, dir: DIR/node}
-master: {children: 4, slots: 64}
+master: {children: 4, slots: 50}
 history: {url: "sqlite://DIR/history.db"}
 audit: {dir: DIR/audit}
 inventory: [DIR/hosts.yaml]
 runbooks: [DIR/rest.yaml]
 `
 
-// restBook has jobs that end without a host: 256 places and 1.28 s make 200 ends a second.
+// restBook has jobs that end without a host: 200 places and a second make 200 ends a second.
 const restBook = `name: rest
 description: Rests, and asks no host.
 repeatable: true
 timeout: 5m
 steps:
-  - {name: rest, wait: {for: 1280ms}}
+  - {name: rest, wait: {for: 1s}}
 `
 
 // A table of numbers, each beside the bound that it should keep.
@@ -78,52 +76,16 @@ func (b *table) add(what, unit string, is, bound float64, anywhere bool) {
 // server.
 func numbersHouse(t *testing.T, hosts int) (h *house, server int) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "pages")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := free.Addr().String()
-	free.Close()
 	var list strings.Builder
 	list.WriteString("hosts:\n")
 	for i := range hosts {
 		fmt.Fprintf(&list, "  - {name: h%05d, customer: customer%02d, address: 10.%d.%d.%d, %s}\n", i, i%30,
 			1+i/62500, i/250%250, i%250+1, hostKey)
 	}
-	fill := strings.NewReplacer("DIR", dir, "ADDR", port)
-	for name, text := range map[string]string{"muster": fill.Replace(numbersConfig), "hosts": list.String(),
-		"rest": restBook, "access": "who:\n  - {principal: \"os:" + me.Username + "\", roles: [admin]}\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	binary, err := filepath.Abs("../../bin/muster")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h = &house{binary: binary, conns: map[net.Conn]bool{}, port: port, socket: filepath.Join(dir, "api.sock")}
-	config := filepath.Join(dir, "muster.yaml")
-	role(t, dir, "redis-server", "--port", "0", "--unixsocket", filepath.Join(dir, "redis.sock"), "--dir", dir,
-		"--appendonly", "yes", "--maxmemory-policy", "noeviction")
-	awaitSocket(t, filepath.Join(dir, "redis.sock"))
-	h.muster(t, "init", "--file", filepath.Join(dir, "server.key"))
-	server = role(t, dir, binary, "server", "--config", config)
-	awaitSocket(t, h.socket)
-	role(t, dir, binary, "master", "--config", config)
-	if err := h.open("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { h.door.Close() })
-	return h, server
+	p := newPlain(t, map[string]string{"muster": numbersConfig, "hosts": list.String(), "rest": restBook,
+		"access": plainAccess})
+	server = p.serve(t, "master")
+	return p.house, server
 }
 
 // TestNumbers measures the pages with many hosts, in a browser on a slow processor, and prints a
@@ -134,9 +96,7 @@ func TestNumbers(t *testing.T) {
 	}
 	hosts := *bigHosts
 	h, server := numbersHouse(t, hosts)
-	old := demo
-	demo = h
-	defer func() { demo = old }()
+	lookAt(t, h)
 	b := newBrowser(t)
 	x := openFor(t, b, wide, 10*time.Minute+*heapTime)
 	x.login()

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-//go:embed muster.css live.js map.js form.js muster.svg
+//go:embed muster.css live.js map.js form.js passkey.js muster.svg
 var files embed.FS
 
 // Prefix begins the path of each file.

@@ -29,6 +29,7 @@ type Asking struct {
 	Method, Path string
 	Body         func(form url.Values) any
 	Reason       bool // one is needed
+	Unexplained  bool // it takes no reason
 	Stops        bool // it ends work
 	// done returns the page to go to, by the answer of the API; nil: back.
 	Done func(a *Reply) string
