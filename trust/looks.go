@@ -157,8 +157,7 @@ func (l *looker) hosts() int {
 }
 
 // signers looks at the keys, and returns the servers and the people whose keys may sign orders.
-func (l *looker) signers(a sshsig.Allowed) (servers []sshsig.Line, people map[string]int) {
-	people = map[string]int{}
+func (l *looker) signers(a sshsig.Allowed) (servers []sshsig.Line, people [][]string) {
 	later := map[int]string{}
 	for _, line := range a.Lines(NamespaceOrder, l.Now.Add(Soon)) {
 		later[line.Number] = line.Why
@@ -171,13 +170,27 @@ func (l *looker) signers(a sshsig.Allowed) (servers []sshsig.Line, people map[st
 		case slices.ContainsFunc(line.Names, isServer):
 			servers = append(servers, line)
 		default:
-			people[who] = line.Number
+			people = withPerson(people, line.Names)
 		}
 		if line.Why == "" && later[line.Number] != "" {
 			l.find(l.Signers, line.Number, "the key of %s ends soon: %s", who, later[line.Number])
 		}
 	}
 	return servers, people
+}
+
+// withPerson adds the names of a line to people. Lines that share a name
+// are of one person, as nodes count them.
+func withPerson(people [][]string, names []string) [][]string {
+	var others [][]string
+	for _, p := range people {
+		if slices.ContainsFunc(p, func(n string) bool { return slices.Contains(names, n) }) {
+			names = slices.Concat(names, p)
+			continue
+		}
+		others = append(others, p)
+	}
+	return append(others, names)
 }
 
 // servers looks whether the orders of servers can hold.
@@ -199,7 +212,7 @@ func (l *looker) servers(r *Rules, lines []sshsig.Line) {
 }
 
 // needs looks whether there are enough signers for a rule.
-func (l *looker) needs(r Rule, servers []sshsig.Line, people map[string]int) {
+func (l *looker) needs(r Rule, servers []sshsig.Line, people [][]string) {
 	want := r.Level.People
 	if r.Level.Person {
 		want = max(want, 1)

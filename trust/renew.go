@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"muster/internal/serverkey"
 	"muster/internal/sshsig"
+	"muster/internal/wording"
 )
 
 // renewBefore is the time before the end of an order from which servers renew it.
@@ -21,6 +23,27 @@ var errPeople = errors.New("people have signed the order, so servers cannot rene
 func SignerLine(installation, key string) string {
 	return fmt.Sprintf("%s%s namespaces=\"%s,%s,%s\" %s", ServerPrefix, installation, NamespaceOrder,
 		NamespaceGate, NamespaceTimes, key)
+}
+
+// PasskeyLine returns the line of allowed_signers for a passkey of a person. spki and site are
+// as in sshsig.PasskeyText. A name that the file would read as another one, or as two, is an error.
+func PasskeyLine(person string, spki []byte, site string) (string, error) {
+	text, err := sshsig.PasskeyText(spki, site)
+	if err != nil {
+		return "", err
+	}
+	line := person + ` namespaces="` + NamespaceOrder + `" ` + text
+	allowed, err := sshsig.ParseAllowed([]byte(line))
+	if err != nil {
+		return "", fmt.Errorf("the name %s cannot stand in allowed_signers: %w", wording.Quote(person),
+			err)
+	}
+	lines := allowed.Lines(NamespaceOrder, time.Time{})
+	if len(lines) != 1 || !slices.Equal(lines[0].Names, []string{person}) {
+		return "", fmt.Errorf("the name %s would be another one in allowed_signers",
+			wording.Quote(person))
+	}
+	return line, nil
 }
 
 // ServersOf returns the servers with these keys as those whose signatures count.

@@ -29,7 +29,8 @@ touch. Without --key it is that of MUSTER_SIGN_KEY, else the first that exists o
 id_ed25519_sk, id_ed25519, id_ecdsa_sk and id_ecdsa in ~/.ssh. A line of the file
 allowed_signers must give the key your name.
 
-The task runs as soon as enough people have signed it.`,
+The task runs as soon as enough people have signed it. On its page among the approvals
+people sign with a passkey, too.`,
 		Example: `  muster approvals approve 0wcy7y2fb2
   muster approvals approve 0wcy7y2fb2 --key ~/.ssh/id_ed25519_sk
   muster approvals approve 0wcy7y2fb2 --yes -o json`,

@@ -216,20 +216,23 @@ func (b binary) master(ctx context.Context, s settings.Settings, q *queue.Conn,
 		return nil, nil, err
 	}
 	m.Begin(look.First(ctx))
-	go sweepPlays(ctx, settings.PlaysDir(c.Dir), log)
+	go tidyPlays(ctx, settings.PlaysDir(c.Dir), log)
 	return m, look, nil
 }
 
-// sweepEvery is the time between two sweeps of the private folders of plays.
-const sweepEvery = time.Minute
+// tidyEvery is the time between two looks at the private folders of plays.
+const tidyEvery = time.Minute
 
-// sweepPlays removes the private folders of plays that were killed, with the passwords in them, at
+// tidyPlays removes the private folders of plays that were killed, with the passwords in them, at
 // the start of a node and while it runs, until ctx is done.
-func sweepPlays(ctx context.Context, dir string, log hclog.Logger) {
-	for tick := time.Tick(sweepEvery); ; {
-		removed, err := plays.Sweep(dir)
-		if err != nil {
-			log.Warn("folders of plays that were killed are still there", "dir", dir, "error", err)
+func tidyPlays(ctx context.Context, dir string, log hclog.Logger) {
+	was := ""
+	for tick := time.Tick(tidyEvery); ; {
+		removed, err := plays.RemoveLeft(dir)
+		if why := fmt.Sprint(err); err != nil && why != was {
+			log.Warn("folders of plays that were killed are still there: remove them by hand", "dir", dir,
+				"error", err)
+			was = why
 		}
 		if removed > 0 {
 			log.Info("folders of plays that were killed are removed", "dir", dir, "folders", removed)

@@ -15,13 +15,13 @@ import (
 	"muster/trust"
 )
 
-// Nodes run a job that a person has signed with a passkey, and no job for which a browser had another
-// order signed.
+// Nodes run a job that a person has signed with a passkey. The server takes no signature over another
+// order.
 func TestNodesBelieveAPasskey(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, "  - {runbooks: [exec], people: 1, mode: require}\n  - {level: server, mode: require}\n")
 	mine := passkeytest.New(t, "muster.example")
-	line, err := sshsig.PasskeyText(mine.SPKI(t), mine.Site)
+	line, err := trust.PasskeyLine("user:cem", mine.SPKI(t), mine.Site)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestNodesBelieveAPasskey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.write("trust/allowed_signers", string(signers)+"user:cem namespaces=\"muster-order\" "+line+"\n")
+	o.write("trust/allowed_signers", string(signers)+line+"\n")
 	o.master()
 	first, id := o.hold("ann", "another"), o.hold("ann", "reviewed")
 	if code, text := o.endorse("cem", mine, first, id); code != http.StatusUnprocessableEntity {

@@ -96,6 +96,10 @@ func Parse(armored []byte) (*Signature, error) {
 	if err != nil {
 		return nil, err
 	}
+	if siteOnly(key) && sig.Format != algoWebAuthn {
+		return nil, errors.New("the key is for a site, and no browser has made the signature: nobody " +
+			"can say whether its user was asked for a PIN or a finger; sign on the page of the task")
+	}
 	return &Signature{Key: key, Namespace: b.Namespace, hash: b.Hash, sig: sig}, nil
 }
 

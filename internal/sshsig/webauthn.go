@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -48,8 +49,16 @@ type wireBrowser struct {
 	Extensions []byte
 }
 
-// wirePoint is a signature of ECDSA.
-type wirePoint struct{ R, S *big.Int }
+// wireECDSA is a signature of ECDSA.
+type wireECDSA struct{ R, S *big.Int }
+
+// siteOnly reports whether a key is for a site of browsers, and so no key of OpenSSH: the
+// applications of those begin with ssh: (ssh-keygen(1), -O application).
+func siteOnly(key ssh.PublicKey) bool {
+	var pass wirePasskey
+	return key.Type() == ssh.KeyAlgoSKECDSA256 && ssh.Unmarshal(key.Marshal(), &pass) == nil &&
+		!strings.HasPrefix(pass.Application, "ssh:")
+}
 
 // browserEnd reads what follows the signature proper of a browser.
 func browserEnd(rest []byte) (w wireBrowser, err error) {
@@ -66,8 +75,8 @@ type clientData struct {
 	CrossOrigin bool   `json:"crossOrigin"`
 }
 
-// verifyBrowser says why a signature of a browser is none of the data by a passkey; nil: it is one.
-// The authenticator must have proved who its user is, by a PIN or a finger.
+// verifyBrowser returns why a passkey did not sign the data in a browser; nil: it did. The
+// authenticator must have proved who its user is, by a PIN or a finger.
 func verifyBrowser(key ssh.PublicKey, sig *ssh.Signature, data []byte) error {
 	var pass wirePasskey
 	if err := ssh.Unmarshal(key.Marshal(), &pass); err != nil {
@@ -84,39 +93,46 @@ func verifyBrowser(key ssh.PublicKey, sig *ssh.Signature, data []byte) error {
 	case flags&flagPresent == 0 || flags&flagVerified == 0:
 		return errors.New("the authenticator did not ask its user for a PIN or a finger: sign anew")
 	}
-	if err := end.checkClient(data); err != nil {
+	if err := end.checkClient(pass.Application, data); err != nil {
 		return err
 	}
 	site, said := sha256.Sum256([]byte(pass.Application)), sha256.Sum256(end.Client)
 	sum := sha256.Sum256(slices.Concat(site[:], end.Flags[:], said[:]))
-	var point wirePoint
-	if err := ssh.Unmarshal(sig.Blob, &point); err != nil {
-		return errors.New("the signature proper is cut")
+	var pair wireECDSA
+	if err := ssh.Unmarshal(sig.Blob, &pair); err != nil {
+		return errors.New("the signature proper is cut: want it as the browser made it")
 	}
-	if !ecdsa.Verify(public, sum[:], point.R, point.S) {
-		return errors.New("the signature does not fit the key and the data")
+	if !ecdsa.Verify(public, sum[:], pair.R, pair.S) {
+		return errors.New("the signature does not fit the key: choose another passkey in the browser")
 	}
 	return nil
 }
 
-// checkClient says why the client data are not those of a browser that asked for a signature of the
-// data. Each browser writes the same beginning (Web Authentication Level 2, §5.8.1.1), so it is
-// compared as text: two readers of JSON could read two meanings.
-func (w wireBrowser) checkClient(data []byte) error {
+// checkClient says why the client data are not those of a browser in which a page of the site asked
+// for a signature of the data. Each browser writes the same beginning (Web Authentication Level 2,
+// §5.8.1.1), so it is compared as text: two readers of JSON could read two meanings. Browsers let
+// pages of names below the site ask, too, which are refused, and pages at any port of the site.
+func (w wireBrowser) checkClient(site string, data []byte) error {
 	if strings.ContainsAny(w.Origin, `"\`) {
-		return errors.New("the origin has a quote or a backslash")
+		return errors.New("the origin has a quote or a backslash: want that of a page")
+	}
+	if u, err := url.Parse(w.Origin); err != nil || u.Hostname() != site {
+		return fmt.Errorf("a page of %s has asked for it, and the passkey is for %s: open the page of "+
+			"the task there", wording.Quote(w.Origin), wording.Quote(site))
 	}
 	begin := `{"type":"webauthn.get","challenge":"` + base64.RawURLEncoding.EncodeToString(data) +
 		`","origin":"` + w.Origin + `"`
 	if !strings.HasPrefix(string(w.Client), begin) {
-		return errors.New("the browser was asked to sign something else")
+		return errors.New("the browser was asked to sign something else: load the page of the task " +
+			"again, and sign anew")
 	}
 	var client clientData
 	if err := json.Unmarshal(w.Client, &client); err != nil {
-		return errors.New("the client data are no JSON")
+		return errors.New("the client data are no JSON: want them as the browser made them")
 	}
 	if client.CrossOrigin {
-		return errors.New("another site has asked for it, in a frame")
+		return errors.New("a page in a frame of another site has asked for it: open the page of the " +
+			"task itself")
 	}
 	return nil
 }
@@ -169,8 +185,8 @@ func (a Assertion) inner() (*ssh.Signature, error) {
 		return nil, fmt.Errorf("the data of the authenticator have %s: want %d, without extensions",
 			wording.Count(len(a.Authenticator), "byte"), authenticatorSize)
 	}
-	var point wirePoint
-	if rest, err := asn1.Unmarshal(a.Signature, &point); err != nil || len(rest) > 0 {
+	var pair wireECDSA
+	if rest, err := asn1.Unmarshal(a.Signature, &pair); err != nil || len(rest) > 0 {
 		return nil, errors.New("the signature is none of ECDSA in ASN.1: want it as the browser made it")
 	}
 	var client clientData
@@ -179,7 +195,7 @@ func (a Assertion) inner() (*ssh.Signature, error) {
 	}
 	end := wireBrowser{Flags: [flagsSize]byte(a.Authenticator[sha256.Size:]), Origin: client.Origin,
 		Client: a.Client}
-	return &ssh.Signature{Format: algoWebAuthn, Blob: ssh.Marshal(point), Rest: ssh.Marshal(end)}, nil
+	return &ssh.Signature{Format: algoWebAuthn, Blob: ssh.Marshal(pair), Rest: ssh.Marshal(end)}, nil
 }
 
 // PasskeyText returns a passkey as it stands in allowed_signers: its type and its base64. spki is

@@ -5,7 +5,9 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/asn1"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +100,8 @@ func TestAPasskeySignsForItsOwnerAndItsMessageAlone(t *testing.T) {
 		"not for a signature":   {changed("webauthn.get", "webauthn.create"), "", another},
 		"a key before":          {changed("{", `{"a":1,`), "", another},
 		"an origin with quotes": {changed(`"https:`, `"\"https:`), "", "has a quote"},
+		"a name below the site": {changed("//muster", "//evil.muster"), "", "is for \"muster.example\""},
+		"no site":               {changed("https://muster.example", "null"), "", "a page of \"null\""},
 		"in a frame":            {changed("}", `,"crossOrigin":true}`), "", "another site has asked"},
 		"no JSON":               {changed("}", ""), "", "are no JSON"},
 		"more behind it":        {changed("}", "}x"), "", "are no JSON"},
@@ -167,6 +171,27 @@ func TestANodeChecksThePasskeyAnew(t *testing.T) {
 	names, why := allowed(t, "alice "+publicLine(mine.key)).Principals(s.Key, space, time.Now())
 	if why != nil || names[0] != "alice" {
 		t.Errorf("%q, %v", names, why)
+	}
+}
+
+// A program that speaks to a security key itself gets the signature of a passkey without a browser,
+// and without a finger. OpenSSH takes it.
+func TestTheKeyOfASiteSignsInBrowsersOnly(t *testing.T) {
+	t.Parallel()
+	mine := newPasskey(t, "muster.example")
+	data, asn := mine.Sign(t, string(Challenge(space, message)), passkeytest.Touched)
+	var pair wireECDSA
+	if _, err := asn1.Unmarshal(asn, &pair); err != nil {
+		t.Fatal(err)
+	}
+	text := armor(ssh.Marshal(blob{Magic: magic, Version: version, Key: mine.key.Marshal(), Namespace: space,
+		Hash: signHash, Signature: ssh.Marshal(&ssh.Signature{Format: ssh.KeyAlgoSKECDSA256, Blob: ssh.Marshal(pair),
+			Rest: data[sha256.Size:]})}))
+	ours, theirs := newKeygen(t).ask(question{allowed: "alice " + publicLine(mine.key) + "\n", armored: text,
+		message: message, namespace: space, at: time.Now()})
+	says(t, "without a browser", ours, "no browser has made the signature")
+	if theirs != nil {
+		t.Errorf("the signature is wrong, so this proves nothing: %v", theirs)
 	}
 }
 

@@ -38,23 +38,23 @@ func (s Routes) rules() (*trust.Rules, error) {
 // voteOf checks the signature of a caller, or returns the answer that refuses it.
 func voteOf(by trust.Signers, h *held, asked api.EndorseRequest, caller string) (trust.Vote,
 	error) {
-	text := asked.Signature
+	text, at := asked.Signature, "body.signature"
 	if p := asked.Passkey; p != nil {
+		at = "body.passkey"
 		if text != "" {
-			return trust.Vote{}, web.Refusal([]error{web.Mistake("body.passkey",
+			return trust.Vote{}, web.Refusal([]error{web.Mistake(at,
 				"there is a signature, too: want one of them")})
 		}
 		var err error
 		text, err = by.FromPasskey(h.order.Bytes, caller, sshsig.Assertion{Client: p.Client,
 			Authenticator: p.Authenticator, Signature: p.Signature})
 		if err != nil {
-			return trust.Vote{}, web.Refusal([]error{web.Mistake("body.passkey", "it does not count: %v",
-				err)})
+			return trust.Vote{}, web.Refusal([]error{web.Mistake(at, "it does not count: %v", err)})
 		}
 	}
 	vote, err := by.Vote(h.order.Bytes, text)
 	if err != nil {
-		return vote, web.Refusal([]error{web.Mistake("body.signature", "it does not count: %v", err)})
+		return vote, web.Refusal([]error{web.Mistake(at, "it does not count: %v", err)})
 	}
 	if !slices.Contains(vote.Names, caller) {
 		return vote, huma.Error403Forbidden(fmt.Sprintf("the key %s is of %s, and you are %s: sign with "+

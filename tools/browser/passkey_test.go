@@ -131,6 +131,9 @@ func TestAPasskeySignsAnOrder(t *testing.T) {
 
 	x.visit(page)
 	x.press(button, "#state")
+	if words := x.text(); !strings.Contains(words, "The order “sign” was carried out") {
+		t.Errorf("it was signed, and the page says: %s", words)
+	}
 	x.untilIn(time.Minute, `document.body.innerText.includes("is ended")`)
 	if did := p.ended(t, task, 1); did["succeeded"] != 1 {
 		t.Errorf("the task: %v", did)

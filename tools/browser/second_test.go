@@ -153,9 +153,8 @@ func (h *house) send(t *testing.T, source, kind string, body any) string {
 // a person who has the rights for one customer.
 func TestPagesOfSignalsAreSound(t *testing.T) {
 	b := browserOf(t)
-	h, old := secondHouse(t), demo
-	demo = h
-	defer func() { demo = old }()
+	h := secondHouse(t)
+	lookAt(t, h)
 	event := h.send(t, "acme", "look", map[string]string{"text": evil, evil: "x"})
 	foreign := h.send(t, "push", "ping", map[string]string{"text": evil})
 	for range 2 {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// swept begins the names of the private folders that [Sweep] judges.
-	swept = "play."
+	// prefix begins the names of the private folders that [RemoveLeft] judges.
+	prefix = "play."
 	// lockName is the file in a private folder that its process keeps locked.
 	lockName = "lock"
 )
@@ -31,10 +31,10 @@ func newFolder(in string) (*folder, error) {
 		return nil, fmt.Errorf("node.dir: the path %q has blanks or quotes, which OpenSSH does not take",
 			in)
 	}
-	if err := os.MkdirAll(in, 0o700); err != nil {
+	if err := proc.OwnDir(in); err != nil {
 		return nil, err
 	}
-	// The folder gets its name once it is locked: Sweep must not meet it before.
+	// The folder gets its name once it is locked: RemoveLeft must not meet it before.
 	early, err := os.MkdirTemp(in, "new.")
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func newFolder(in string) (*folder, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(early))
 	}
-	f := &folder{filepath.Join(in, swept+strings.TrimPrefix(filepath.Base(early), "new.")), lock}
+	f := &folder{filepath.Join(in, prefix+strings.TrimPrefix(filepath.Base(early), "new.")), lock}
 	if err := os.Rename(early, f.dir); err != nil {
 		return nil, errors.Join(err, lock.Free(), os.RemoveAll(early))
 	}
@@ -64,18 +64,22 @@ func (f *folder) write(files map[string]playbook.File) error {
 	return nil
 }
 
-// remove removes the folder with all that is in it. Sweep tries again what fails here.
+// remove removes the folder with all that is in it. RemoveLeft tries again what fails here.
 func (f *folder) remove() { _ = errors.Join(os.RemoveAll(f.dir), f.lock.Free()) }
 
-// Sweep removes the private folders whose processes were killed together with those that watch over
-// them, and returns how many it removed. It leaves those of plays that run.
-func Sweep(in string) (removed int, err error) {
+// RemoveLeft removes the private folders whose worker was killed together with its watcher, and
+// returns their number. It leaves those of workers that live. A playbook that outlived both loses
+// its folder: nobody waits for its end.
+func RemoveLeft(in string) (removed int, err error) {
 	entries, err := os.ReadDir(in)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
+	if err := errors.Join(err, proc.OwnDir(in)); err != nil {
+		return 0, err
+	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), swept) || !e.IsDir() {
+		if !strings.HasPrefix(e.Name(), prefix) || !e.IsDir() {
 			continue
 		}
 		dir := filepath.Join(in, e.Name())

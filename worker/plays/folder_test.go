@@ -31,12 +31,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A process that is killed with its watcher leaves its private folder behind; Sweep removes that one
-// and leaves the folder of a play that runs.
-func TestSweepRemovesFoldersOfProcessesThatWereKilled(t *testing.T) {
+// A process that is killed with its watcher leaves its private folder behind; RemoveLeft removes it, and
+// leaves the folder of a play that runs.
+func TestFoldersOfWorkersThatWereKilledAreRemoved(t *testing.T) {
 	t.Parallel()
 	in := filepath.Join(t.TempDir(), "plays")
-	if n, err := Sweep(in); n != 0 || err != nil {
+	if n, err := RemoveLeft(in); n != 0 || err != nil {
 		t.Errorf("without a folder: %d, %v", n, err)
 	}
 	var dirs []string
@@ -61,7 +61,7 @@ func TestSweepRemovesFoldersOfProcessesThatWereKilled(t *testing.T) {
 		}
 		dirs, holders = append(dirs, line[:len(line)-1]), append(holders, cmd)
 	}
-	if n, err := Sweep(in); n != 0 || err != nil {
+	if n, err := RemoveLeft(in); n != 0 || err != nil {
 		t.Fatalf("both run: %d, %v", n, err)
 	}
 	if err := holders[0].Process.Kill(); err != nil {
@@ -71,7 +71,7 @@ func TestSweepRemovesFoldersOfProcessesThatWereKilled(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(in, "play-of-an-older-muster"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := Sweep(in); n != 1 || err != nil {
+	if n, err := RemoveLeft(in); n != 1 || err != nil {
 		t.Errorf("one was killed: %d, %v", n, err)
 	}
 	if left, err := filepath.Glob(filepath.Join(in, "*")); err != nil || len(left) != 2 || left[1] != dirs[1] {

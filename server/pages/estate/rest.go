@@ -163,6 +163,7 @@ func factsOfHeld(d api.HeldDetail) []frame.Fact {
 	return []frame.Fact{{Name: "Runbook", Value: d.Runbook, Link: "/runbooks/" + d.Runbook},
 		{Name: "Arguments", Value: d.Ran.Text()}, {Name: "On", Value: d.On},
 		{Name: "Operator", Value: d.Operator}, {Name: "Reason", Value: d.Reason},
+		{Name: "Breaks the glass", Value: d.BreakGlass},
 		{Name: "Hash of the order", Value: d.Hash}, {Name: "Signed by", Value: strings.Join(d.Signed,
 			", ")},
 		{Name: "People who must still sign", Value: missing}, frame.Timed("Since", d.Since),

@@ -29,7 +29,7 @@ type Asking struct {
 	Method, Path string
 	Body         func(form url.Values) any
 	Reason       bool // one is needed
-	Unexplained  bool // it takes no reason
+	NoReason     bool // it takes none
 	Stops        bool // it ends work
 	// done returns the page to go to, by the answer of the API; nil: back.
 	Done func(a *Reply) string
@@ -184,7 +184,7 @@ func Sift(h House, list []Order, paths map[string]string) ([]Order, []Denied) {
 
 // hit adds a line about what an order hits.
 func (a *Asking) Hit(format string, args ...any) {
-	a.hits = append(a.hits, fmt.Sprintf(format, args...))
+	a.hits = append(a.hits, Plain(fmt.Sprintf(format, args...)))
 }
 
 // ReasonOnly is the body of an order that has a reason at most.

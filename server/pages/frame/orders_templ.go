@@ -139,7 +139,7 @@ func askingPart(a Asking, path string, wrong *Problem, no string) templ.Componen
 					return templ_7745c5c3_Err
 				}
 			}
-			if !a.Unexplained {
+			if !a.NoReason {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<label for=\"reason\">Reason ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

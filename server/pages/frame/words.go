@@ -12,6 +12,7 @@ import (
 	"github.com/a-h/templ"
 
 	"muster/fleet"
+	"muster/fleet/remote"
 	"muster/internal/wording"
 	"muster/jobs"
 )
@@ -113,6 +114,14 @@ type Denied struct{ name, why string }
 // Refused returns an order that the person may not give, with the words of the policy.
 func Refused(name string, why error) Denied { return Denied{name, why.Error()} }
 
+// lineBreaks makes visible what a page would show as a blank.
+var lineBreaks = strings.NewReplacer("\n", `\n`, "\t", " ")
+
+// Plain turns a text that somebody has written into one line that looks as it is read. A page would
+// show the end of a line as a blank, so that a second command looks like a comment of the first,
+// and marks of direction would turn words around.
+func Plain(text string) string { return lineBreaks.Replace(remote.Harmless(text)) }
+
 // A Fact is a name with a value or a time.
 type Fact struct {
 	Name, Value, Link string
@@ -163,7 +172,7 @@ func Took(seconds float64) string {
 var did = []string{"pause", "resume", "cancel", "retry", "next", "stop", "run", "halt", "lift",
 	"open", "refuse", "clear", "thaw", "drain", "undrain", "release", "approve", "remove",
 	"propose", "withdraw", "freeze", "unfreeze", "apply", "continue", "replay", "test", "review",
-	"end"}
+	"end", "sign"}
 
 // wordOf returns a word of the address of a page, if it is one of the orders.
 func wordOf(word string) string {
