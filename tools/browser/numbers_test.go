@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,28 +32,6 @@ var (
 // slow is the factor by which the processor of the browser is throttled.
 const slow = 4
 
-const numbersConfig = `redis: {url: "unix://DIR/redis.sock"}
-server:
-  key: DIR/server.key
-  listen: ["unix:DIR/api.sock", "ADDR"]
-  access: DIR/access.yaml
-node: {name: n1, dir: DIR/node}
-master: {children: 4, slots: 50}
-history: {url: "sqlite://DIR/history.db"}
-audit: {dir: DIR/audit}
-inventory: [DIR/hosts.yaml]
-runbooks: [DIR/rest.yaml]
-`
-
-// restBook has jobs that end without a host: 200 places and a second make 200 ends a second.
-const restBook = `name: rest
-description: Rests, and asks no host.
-repeatable: true
-timeout: 5m
-steps:
-  - {name: rest, wait: {for: 1s}}
-`
-
 // A table of numbers, each beside the bound that it should keep.
 type table struct {
 	t    *testing.T
@@ -69,23 +48,34 @@ func (b *table) add(what, unit string, is, bound float64, anywhere bool) {
 			b.t.Errorf("%s: %.1f %s, want at most %.1f", what, is, unit, bound)
 		}
 	}
+	b.t.Logf("%s: %.1f %s", what, is, unit) // a later failure leaves these
 	b.rows = append(b.rows, fmt.Sprintf("| %s | %.1f %s | ≤ %.1f | %s |", what, is, unit, bound, verdict))
 }
 
-// numbersHouse starts a house with many hosts that nobody reaches, and returns the process of its
-// server.
-func numbersHouse(t *testing.T, hosts int) (h *house, server int) {
+// serverOf returns the process of the server of a demo.
+func serverOf(t *testing.T, h *house) int {
 	t.Helper()
-	var list strings.Builder
-	list.WriteString("hosts:\n")
-	for i := range hosts {
-		fmt.Fprintf(&list, "  - {name: h%05d, customer: customer%02d, address: 10.%d.%d.%d, %s}\n", i, i%30,
-			1+i/62500, i/250%250, i%250+1, hostKey)
+	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
 	}
-	p := newPlain(t, map[string]string{"muster": numbersConfig, "hosts": list.String(), "rest": restBook,
-		"access": plainAccess})
-	server = p.serve(t, "master")
-	return p.house, server
+	for _, path := range list {
+		words, err := os.ReadFile(path) // a process that has ended has none
+		stat, err2 := os.ReadFile(filepath.Join(filepath.Dir(path), "stat"))
+		if err != nil || err2 != nil || !strings.Contains(string(words), "\x00server\x00") {
+			continue
+		}
+		f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')'):]))
+		if f[2] == strconv.Itoa(h.cmd.Process.Pid) {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+	}
+	t.Fatal("the demo has no server")
+	return 0
 }
 
 // TestNumbers measures the pages with many hosts, in a browser on a slow processor, and prints a
@@ -94,16 +84,16 @@ func TestNumbers(t *testing.T) {
 	if testing.Short() || !*numbers {
 		t.Skip("-short: a measurement, which -numbers asks for")
 	}
-	hosts := *bigHosts
-	h, server := numbersHouse(t, hosts)
-	lookAt(t, h)
+	_, hosts := bigHouse(t)
+	h := demo
+	server := serverOf(t, h)
 	b := newBrowser(t)
 	x := openFor(t, b, wide, 10*time.Minute+*heapTime)
 	x.login()
 	x.run(do(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: slow}))
 	out := &table{t: t}
 	rest := func() string {
-		h.muster(t, "run", "rest", "--on", "all", "--detach")
+		h.muster(t, "exec", "--detach", "all", "--", "uptime")
 		return h.lastTask(t)
 	}
 	task := rest()
@@ -141,7 +131,7 @@ func (x *tab) number(expression string) float64 {
 func measurePages(x *tab, out *table, task string) {
 	var first, kB, nodes float64
 	var slowest, largest, deepest string
-	for _, path := range []string{"/", "/tasks", "/tasks/" + task, "/fleet", "/queue", "/run/rest?on=all", "/history",
+	for _, path := range []string{"/", "/tasks", "/tasks/" + task, "/fleet", "/queue", "/run/exec?on=all", "/history",
 		"/windows"} {
 		x.visit(path)
 		x.until(`performance.getEntriesByName("first-contentful-paint").length > 0`)
