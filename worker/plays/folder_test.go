@@ -2,6 +2,7 @@ package plays
 
 import (
 	"bufio"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +27,8 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		os.Stdout.WriteString(held.dir + "\n")
-		select {} // until it is killed
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed; a process that waits for nothing ends
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -44,6 +46,9 @@ func TestFoldersOfWorkersThatWereKilledAreRemoved(t *testing.T) {
 	for range 2 {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), inFolders+"="+in)
+		if _, err := cmd.StdinPipe(); err != nil {
+			t.Fatal(err)
+		}
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
