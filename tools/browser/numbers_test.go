@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +31,28 @@ var (
 // slow is the factor by which the processor of the browser is throttled.
 const slow = 4
 
+const numbersConfig = `redis: {url: "unix://DIR/redis.sock"}
+server:
+  key: DIR/server.key
+  listen: ["unix:DIR/api.sock", "ADDR"]
+  access: DIR/access.yaml
+node: {name: n1, dir: DIR/node}
+master: {children: 4, slots: 50}
+history: {url: "sqlite://DIR/history.db"}
+audit: {dir: DIR/audit}
+inventory: [DIR/hosts.yaml]
+runbooks: [DIR/rest.yaml]
+`
+
+// restBook has jobs that end without a host.
+const restBook = `name: rest
+description: Rests, and asks no host.
+repeatable: true
+timeout: 5m
+steps:
+  - {name: rest, wait: {for: 1s}}
+`
+
 // A table of numbers, each beside the bound that it should keep.
 type table struct {
 	t    *testing.T
@@ -52,49 +73,48 @@ func (b *table) add(what, unit string, is, bound float64, anywhere bool) {
 	b.rows = append(b.rows, fmt.Sprintf("| %s | %.1f %s | ≤ %.1f | %s |", what, is, unit, bound, verdict))
 }
 
-// serverOf returns the process of the server of a demo.
-func serverOf(t *testing.T, h *house) int {
+// numbersHouse starts a house with many hosts that nobody reaches, and returns the process of its
+// server.
+func numbersHouse(t *testing.T, hosts int) (h *house, server int) {
 	t.Helper()
-	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
+	var list strings.Builder
+	list.WriteString("hosts:\n")
+	for i := range hosts {
+		fmt.Fprintf(&list, "  - {name: h%05d, customer: customer%02d, address: 10.%d.%d.%d, %s}\n", i, i%30,
+			1+i/62500, i/250%250, i%250+1, hostKey)
 	}
-	for _, path := range list {
-		words, err := os.ReadFile(path) // a process that has ended has none
-		stat, err2 := os.ReadFile(filepath.Join(filepath.Dir(path), "stat"))
-		if err != nil || err2 != nil || !strings.Contains(string(words), "\x00server\x00") {
-			continue
-		}
-		f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')'):]))
-		if f[2] == strconv.Itoa(h.cmd.Process.Pid) {
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return pid
-		}
+	p := newPlain(t, map[string]string{"muster": numbersConfig, "hosts": list.String(), "rest": restBook,
+		"access": plainAccess})
+	server = p.serve(t, "master")
+	return p.house, server
+}
+
+// steps are the waves of a run of which 1 % of the hosts begin each second, or less often.
+func steps() string {
+	var all []string
+	for i := 1; i <= 100; i++ {
+		all = append(all, strconv.Itoa(i)+"%")
 	}
-	t.Fatal("the demo has no server")
-	return 0
+	return strings.Join(all, ",")
 }
 
 // TestNumbers measures the pages with many hosts in a browser, and prints a table. It is a
 // measurement that one asks for: the machine should have nothing else to do. Pages are measured on a
 // slow processor. While jobs end the browser is as fast as the machine, because it shares that with
-// all pretended hosts.
+// all that works on them.
 func TestNumbers(t *testing.T) {
 	if testing.Short() || !*numbers {
 		t.Skip("-short: a measurement, which -numbers asks for")
 	}
-	_, hosts := bigHouse(t)
-	h := demo
-	server := serverOf(t, h)
+	hosts := *bigHosts
+	h, server := numbersHouse(t, hosts)
+	lookAt(t, h)
 	b := newBrowser(t)
 	x := openFor(t, b, wide, 25*time.Minute+*heapTime)
 	x.login()
 	out := &table{t: t}
-	rest := func() string {
-		h.muster(t, "exec", "--detach", "all", "--", "uptime")
+	rest := func(more ...string) string {
+		h.muster(t, append([]string{"run", "rest", "--on", "all", "--detach"}, more...)...)
 		return h.lastTask(t)
 	}
 	// Pages are measured when nothing runs: the browser is to have what is left of a processor.
@@ -103,9 +123,9 @@ func TestNumbers(t *testing.T) {
 	x.throttle(slow)
 	measurePages(x, out, task)
 	x.throttle(1)
-	task = rest()
+	task = rest("--waves", steps(), "--soak", "1s")
 	measureLive(x, out, task)
-	other := rest()
+	other := rest("--waves", steps(), "--soak", "1s")
 	measureHeap(x, out, other)
 	measureTabs(t, b, out, "/tasks/"+other)
 	for _, open := range []string{task, other} {
@@ -143,7 +163,7 @@ func (x *tab) number(expression string) float64 {
 func measurePages(x *tab, out *table, task string) {
 	var first, kB, nodes float64
 	var slowest, largest, deepest string
-	for _, path := range []string{"/", "/tasks", "/tasks/" + task, "/fleet", "/queue", "/run/exec?on=all", "/history",
+	for _, path := range []string{"/", "/tasks", "/tasks/" + task, "/fleet", "/queue", "/run/rest?on=all", "/history",
 		"/windows"} {
 		x.visit(path)
 		x.until(`performance.getEntriesByName("first-contentful-paint").length > 0`)
