@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,8 +103,11 @@ func steps() string {
 // slow processor. While jobs end the browser is as fast as the machine, because it shares that with
 // all that works on them.
 func TestNumbers(t *testing.T) {
-	if testing.Short() || !*numbers {
-		t.Skip("-short: a measurement, which -numbers asks for")
+	switch {
+	case testing.Short():
+		t.Skip("-short: a measurement of minutes")
+	case !*numbers:
+		t.Skip("a measurement: -numbers asks for it")
 	}
 	hosts := *bigHosts
 	h, server := numbersHouse(t, hosts)
@@ -226,11 +229,25 @@ func streamOf(t testing.TB, h *house, page string, during time.Duration) float64
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), during)
 	defer stop()
-	return float64(listen(ctx, h, page)) / 1024 / during.Seconds()
+	return float64(listen(ctx, h, page, io.Discard)) / 1024 / during.Seconds()
 }
 
-// listen reads the stream of a page until its context ends, and returns the bytes that came.
-func listen(ctx context.Context, h *house, page string) (n int64) {
+// A first tells by a channel that the first part of a page has come by its stream.
+type first struct {
+	once sync.Once
+	here chan<- struct{}
+}
+
+// Write takes a piece of the stream.
+func (f *first) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("event: part")) {
+		f.once.Do(func() { f.here <- struct{}{} })
+	}
+	return len(p), nil
+}
+
+// listen copies the stream of a page until its context ends, and returns the bytes that came.
+func listen(ctx context.Context, h *house, page string, to io.Writer) (n int64) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", h.socket)
@@ -244,7 +261,7 @@ func listen(ctx context.Context, h *house, page string) (n int64) {
 		return 0
 	}
 	defer res.Body.Close()
-	n, _ = io.Copy(io.Discard, res.Body) // it ends with its context
+	n, _ = io.Copy(to, res.Body) // it ends with its context
 	return n
 }
 
@@ -314,24 +331,24 @@ func measureMany(t *testing.T, out *table, task string, server int) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var wait sync.WaitGroup
-	var live atomic.Int64
+	here := make(chan struct{}, pages)
 	for range pages {
-		wait.Go(func() {
-			if listen(ctx, demo, "/tasks/"+task) > 0 {
-				live.Add(1)
-			}
-		})
+		wait.Go(func() { listen(ctx, demo, "/tasks/"+task, &first{here: here}) })
 	}
-	time.Sleep(10 * time.Second) // all of them have their first look
+	late := time.After(5 * time.Minute)
+	for n := range pages {
+		select {
+		case <-here:
+		case <-late:
+			t.Fatalf("%d of %d pages had their first look", n, pages)
+		}
+	}
 	busy := cpu(t, server)
 	time.Sleep(during)
 	busy = cpu(t, server) - busy
 	more := resident(t, server) - memory
 	stop()
 	wait.Wait()
-	if live.Load() != pages {
-		t.Errorf("%d of %d pages got something", live.Load(), pages)
-	}
 	out.add("200 open pages of a task that has ended cost the server", "% of a core",
 		100*(busy-idle).Seconds()/during.Seconds(), 10, false)
 	out.add("and in memory", "MB", more, 50, false)

@@ -58,9 +58,6 @@ func (x *tab) authenticator() (id webauthn.AuthenticatorID) {
 // TestAPasskeySignsAnOrder makes a passkey in a browser, has its line added to the allowed signers as
 // docs/TRUST.md says, and signs a task with it that nodes do not run without a person.
 func TestAPasskeySignsAnOrder(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: a house of its own")
-	}
 	p := newPlain(t, map[string]string{"muster": passkeyConfig, "access": plainAccess, "rest": passkeyBook,
 		"hosts": "hosts:\n  - {name: h1, address: 127.0.0.1, " + hostKey + "}\n"})
 	signers := filepath.Join(p.dir, "trust", "allowed_signers")
