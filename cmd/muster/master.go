@@ -116,7 +116,7 @@ func runMaster(ctx context.Context, f *roleFlags) error {
 // one.
 func (b binary) open(ctx context.Context, f *roleFlags) (*role, error) {
 	if len(b.kept) > 0 {
-		return takeOver(ctx, f)
+		return takeOver(ctx, f, b.before)
 	}
 	r, err := f.open(ctx)
 	if err != nil {
@@ -135,6 +135,8 @@ type binary struct {
 	path string     // path to start it again, also after an upgrade
 	kept []*os.File // files kept by the binary before this one, at an upgrade
 
+	before *vital // of the binary before this one; nil: none is known
+
 	zones  *zoneGuard // nil: this user has all zones
 	listen func()     // handles signals again after a failed upgrade
 	redis  queue.Config
@@ -149,7 +151,7 @@ func ownBinary(as keys.Role) (binary, error) {
 	}
 	kept, err := proc.Kept(os.Getenv(proc.KeptEnv))
 	os.Unsetenv(proc.KeptEnv)
-	return binary{as: as, path: path, kept: kept, listen: func() {}}, err
+	return binary{as: as, path: path, kept: kept, before: before(), listen: func() {}}, err
 }
 
 // workerEnv returns the environment of one of so many workers. By itself each worker would use all

@@ -89,14 +89,36 @@ func (b binary) try(ctx context.Context) error {
 	return b.vital.succeeded(next)
 }
 
+// beforeEnv names the variable in which a binary tells the next one its vital values. They change
+// with a configuration that somebody edits between the trial and the exec.
+const beforeEnv = "MUSTER_BEFORE"
+
+// before returns the vital values of the binary in whose place this one stands, and unsets the
+// variable; nil: there was none, or it did not say them.
+func before() *vital {
+	text := os.Getenv(beforeEnv)
+	os.Unsetenv(beforeEnv)
+	var v vital
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return nil
+	}
+	return &v
+}
+
 // mendPause is the time between two readings of a configuration that somebody must correct.
 const mendPause = time.Second
 
 // takeOver opens the role of a master with working children. The trial has seen a good
-// configuration; if it was spoiled since, takeOver waits for a correction.
-func takeOver(ctx context.Context, f *roleFlags) (*role, error) {
+// configuration; if it was spoiled since, takeOver waits for a correction. A configuration of
+// another Redis or node is spoiled, too: the children work for those of the binary before.
+func takeOver(ctx context.Context, f *roleFlags, before *vital) (*role, error) {
 	for said := false; ; said = true {
 		r, err := f.openLazy()
+		if err == nil && before != nil {
+			if err = before.succeeded(vitalOf(r.Settings)); err != nil {
+				r.close()
+			}
+		}
 		if err == nil {
 			return r, nil
 		}
@@ -117,7 +139,10 @@ func takeOver(ctx context.Context, f *roleFlags) (*role, error) {
 // which is their default.
 func (b binary) exec(keep []*os.File) error {
 	signal.Ignore(syscall.SIGHUP, syscall.SIGUSR2)
-	err := proc.Exec(b.path, os.Args, os.Environ(), keep)
+	mine, err := json.Marshal(b.vital)
+	if err == nil {
+		err = proc.Exec(b.path, os.Args, append(os.Environ(), beforeEnv+"="+string(mine)), keep)
+	}
 	b.listen()
 	return err
 }

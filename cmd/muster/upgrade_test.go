@@ -54,7 +54,7 @@ func TestUpgradeIsRefusedWhereTheNextWouldEnd(t *testing.T) {
 		want  string
 	}{
 		{func() { h.write("muster.yaml", "master: {childen: 7}\n") }, "unknown key master.childen"},
-		{func() { h.write("muster.yaml", "{") }, "muster.yaml"},
+		{func() { h.write("muster.yaml", "{") }, "muster.yaml:1: not YAML"},
 		{func() {
 			mine := h.redis
 			h.redis = other
@@ -85,20 +85,48 @@ func TestTakingOverWaitsForAConfiguration(t *testing.T) {
 	t.Parallel()
 	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
 	h := newHouse(t, inventory)
+	takesOverOnceMended(t, h, "{", "not YAML")
+}
+
+// The children of a master work for the Redis of the binary before.
+func TestTakingOverKeepsToItsRedis(t *testing.T) {
+	t.Parallel()
+	_, inventory := pretend(t, fakefleet.Config{Hosts: 10})
+	h := newHouse(t, inventory)
+	mine := h.redis
+	h.redis = redistest.StartServer(t)
+	h.config(nil)
+	other, err := os.ReadFile(h.file("muster.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.redis = mine
+	h.config(nil)
+	takesOverOnceMended(t, h, string(other), "redis.url changes: only a restart can do that")
+}
+
+// takesOverOnceMended upgrades a master by a binary whose trial leaves this configuration behind,
+// and checks that the binary names the mistake, waits, and takes over when it is mended.
+func takesOverOnceMended(t *testing.T, h *house, spoiled, want string) {
+	t.Helper()
 	m := h.master()
-	// The trial of this binary leaves a bad configuration behind.
+	bad := filepath.Join(t.TempDir(), "muster.yaml")
+	if err := os.WriteFile(bad, []byte(spoiled), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	real := filepath.Join(t.TempDir(), "muster")
 	if err := os.Rename(h.bin, real); err != nil {
 		t.Fatal(err)
 	}
 	script := fmt.Sprintf("#!/bin/sh\nfor a; do last=$a; done\n"+
 		"if [ $last != --check ]; then exec %s \"$@\"; fi\n"+
-		"%s \"$@\" && echo '{' > %s\n", real, real, h.file("muster.yaml"))
+		"%s \"$@\" && cp %s %s\n", real, real, bad, h.file("muster.yaml"))
 	if err := os.WriteFile(h.bin, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	m.cmd.Process.Signal(syscall.SIGUSR2)
 	m.await("waits for a configuration")
+	m.await(want)
 	h.config(nil)
 	m.awaitTimes("master started", 2)
 	h.bin = real
