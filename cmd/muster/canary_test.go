@@ -328,7 +328,7 @@ func (a *aviary) token() string {
 	if err != nil || json.Unmarshal(out, &made) != nil {
 		a.t.Fatalf("token create: %v: %s", err, out)
 	}
-	a.birds = append(a.birds, canary{kind: "token", text: made.Token[strings.LastIndex(made.Token, "_")+1:]})
+	a.birds = append(a.birds, canary{kind: "token", text: strings.SplitN(made.Token, "_", 3)[2]})
 	return made.Token
 }
 
