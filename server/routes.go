@@ -34,6 +34,7 @@ import (
 	"muster/server/orders"
 	"muster/server/pages"
 	"muster/server/pages/frame"
+	"muster/server/recent"
 	"muster/server/reviews"
 	"muster/server/rights"
 	"muster/server/scribe"
@@ -62,7 +63,7 @@ func (s *Server) routes() (http.Handler, error) {
 	api := humago.New(mux, c)
 	hook := scribe.Hook{Scribe: s.audit.Scribe}
 	api.UseMiddleware(s.gate(hook).Middleware, web.Probing, s.site.form.Middleware,
-		hook.Middleware)
+		hook.Middleware, recent.New(time.Now).Middleware)
 	s.register(api)
 
 	mux.HandleFunc("GET /openapi.json", s.document(api))

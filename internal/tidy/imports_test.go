@@ -179,6 +179,7 @@ var floors = map[string]int{
 	"server/pages/assets":        0,
 	"server/tasks":               7,
 	"server/reach":               6,
+	"server/recent":              5,
 	"server/calendar":            6,
 	"server/stock":               5,
 	"worker":                     5,

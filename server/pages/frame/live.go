@@ -1,9 +1,7 @@
 package frame
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -19,26 +17,14 @@ import (
 )
 
 const (
-	livesMax   = 400              // open at once on a server
-	livePause  = time.Second      // between two looks at least
-	liveShare  = 20               // looks take at most 1/20 of the time
-	liveRate   = 30 << 10         // bytes a second to one browser
-	heartbeat  = 10 * time.Second // the browser calls a page stale after two that are missing
-	proveEvery = 30 * time.Second // until a stream asks again who listens
-	writeMost  = 10 * time.Second // a browser that does not read for so long is left
+	livesMax  = 400              // open at once on a server
+	writeMost = 10 * time.Second // a browser that does not read for so long is left
 )
 
-// lives counts the streams that are open.
-type lives struct{ open atomic.Int64 }
-
-// liveKey marks the request by which a stream looks at its page.
-type liveKey struct{}
-
-// taken keeps the content of a page for a stream.
-type taken struct {
-	show  Show
-	err   error
-	light bool // only what is quickly known is wanted
+// lives are the streams that are open.
+type lives struct {
+	open  atomic.Int64
+	whole chan struct{} // has a place for each whole page that is looked at beside its stream
 }
 
 // A seen part is one that the browser has, by its hash.
@@ -63,8 +49,8 @@ func (p *Frame) live(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", web.EventStream)
 	h.Set("X-Accel-Buffering", "no")
 	has := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("seen"))
-	s := &stream{w: w, rc: http.NewResponseController(w), seen: seenOf(has), pages: p, asks: r,
-		look: look, proven: time.Now()}
+	s := &stream{eye: eyeOf(p, w, look), w: w, rc: http.NewResponseController(w), seen: seenOf(has),
+		asks: r, proven: time.Now(), opened: time.Now(), beside: besides{came: make(chan sight, 1)}}
 	// An error means that the browser has gone.
 	_ = s.run(r.Context())
 }
@@ -93,151 +79,14 @@ func (p *Frame) once(w http.ResponseWriter, r *http.Request) {
 		web.WriteProblem(w, err)
 		return
 	}
-	s := &stream{w: w, pages: p, look: look}
-	list, err := s.parts(r.Context())
-	if err != nil {
-		web.WriteProblem(w, huma.NewError(ProblemOf(err).Status, err.Error()))
+	got := eyeOf(p, w, look).all(r.Context())
+	if got.err != nil {
+		web.WriteProblem(w, huma.NewError(ProblemOf(got.err).Status, got.err.Error()))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	// A browser that does not read its answer has gone.
-	_ = json.NewEncoder(w).Encode(list)
-}
-
-// A piece is a part of a page as a browser gets it.
-type piece struct {
-	ID   string `json:"id"`
-	HTML string `json:"html"`
-	Hash string `json:"hash"`
-	Hold bool   `json:"hold,omitempty"`
-}
-
-// parts looks at the page and returns the parts of it that change.
-func (s *stream) parts(ctx context.Context) ([]piece, error) {
-	begun := time.Now()
-	to := taken{light: s.light && begun.Before(s.whole)}
-	x := &web.Exchange{ResponseWriter: &Reply{Head: http.Header{}}}
-	if mine, ok := s.w.(*web.Exchange); ok {
-		x.Who, x.Again = mine.Who, mine.Again
-	}
-	s.pages.mux.ServeHTTP(x, s.look.WithContext(context.WithValue(ctx, liveKey{}, &to)))
-	if to.err != nil {
-		return nil, to.err
-	}
-	if to.light && to.show.Turn != s.turn {
-		s.whole = time.Time{} // the next look is at all of it
-	}
-	if !to.light {
-		s.turn = to.show.Turn
-		s.light, s.whole = to.show.Light, time.Now().Add(liveShare*time.Since(begun))
-	}
-	list := []piece{}
-	for _, one := range to.show.Parts {
-		if !one.Live {
-			continue
-		}
-		var html bytes.Buffer
-		if err := one.Body.Render(ctx, &html); err != nil {
-			return nil, err
-		}
-		list = append(list, piece{one.ID, html.String(), hashOf(html.Bytes()), one.Hold})
-	}
-	return list, nil
-}
-
-// A stream keeps one open page up to date.
-type stream struct {
-	pages  *Frame
-	w      http.ResponseWriter
-	rc     *http.ResponseController
-	asks   *http.Request // of the stream
-	look   *http.Request // of its page
-	seen   seen
-	spoke  time.Time
-	proven time.Time // when it was last certain who listens
-
-	light bool      // the page knows what of it is quickly known
-	whole time.Time // before then only that is asked for
-	turn  string    // of the last look at the whole page
-}
-
-// run sends what changes until the browser, the server or the session goes.
-func (s *stream) run(ctx context.Context) error {
-	if err := s.rc.SetReadDeadline(time.Time{}); err != nil {
-		return err
-	}
-	if err := s.say("retry: 3000\n\n"); err != nil {
-		return err
-	}
-	for {
-		begun := time.Now()
-		if time.Since(s.proven) >= proveEvery {
-			if !s.prove() {
-				return s.say(event("over", "", "your session has ended"))
-			}
-			s.proven = begun
-		}
-		n, err := s.news(ctx)
-		if err != nil {
-			return err
-		}
-		wait := max(livePause, time.Second*time.Duration(n)/liveRate)
-		if !s.light {
-			wait = max(wait, liveShare*time.Since(begun))
-		}
-		t := time.NewTimer(min(wait, heartbeat))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-		case <-s.pages.needs.Stopping:
-			t.Stop()
-			return nil
-		}
-		t.Stop()
-		if ctx.Err() != nil {
-			return nil
-		}
-	}
-}
-
-// prove finds the caller of the stream again, with the rights of now. It reports whether the caller
-// is still the same.
-func (s *stream) prove() bool {
-	who, err := s.pages.needs.Identify(s.asks)
-	x, known := s.w.(*web.Exchange)
-	if err != nil || !known || who.Name != x.Who.Name {
-		return false
-	}
-	x.Who = who
-	return true
-}
-
-// news looks at the page and sends the parts that have changed. It returns the bytes that it sent.
-func (s *stream) news(ctx context.Context) (int, error) {
-	var b strings.Builder
-	list, err := s.parts(ctx)
-	if ctx.Err() != nil {
-		return 0, ctx.Err()
-	}
-	if err != nil {
-		b.WriteString(event("trouble", "", err.Error()))
-	}
-	for _, one := range list {
-		if s.seen[one.ID] != one.Hash {
-			s.seen[one.ID] = one.Hash
-			if one.Hold {
-				one.HTML = "" // the browser asks for it once somebody wants it
-			}
-			b.WriteString(event("part", s.seen.String(), one))
-		}
-	}
-	if b.Len() == 0 {
-		if time.Since(s.spoke) < heartbeat-livePause {
-			return 0, nil
-		}
-		b.WriteString(event("alive", "", nil))
-	}
-	return b.Len(), s.say(b.String())
+	_ = json.NewEncoder(w).Encode(got.parts)
 }
 
 // hashOf returns a short hash of a part.

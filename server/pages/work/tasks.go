@@ -6,9 +6,11 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"muster/server/pages/frame"
+	"muster/server/web"
 
 	"muster/api"
 	"muster/internal/diff"
@@ -56,7 +58,7 @@ func task(h frame.House, r *http.Request) (frame.Show, error) {
 	f := taskFacts{q: q, state: q.Get("state"), outcome: q.Get("outcome")}
 	if h.Light {
 		err := h.Get(path, nil, &f.Task)
-		return frame.Show{Turn: turnOf(f.Task), Parts: []frame.Part{
+		return frame.Show{Light: true, Turn: turnOf(f.Task), Parts: []frame.Part{
 			{ID: "state", Live: true, Body: taskState(f)},
 			{ID: "waves", Live: true, Body: taskWaves(f.Task)}}}, err
 	}
@@ -170,9 +172,14 @@ func jobKinds() []frame.CellKind {
 	return out
 }
 
+// mapAge bounds the age of a map's cells: many may look at the map of one task, which costs a look
+// at each job.
+const mapAge = 4 * time.Second
+
 // taskMap answers with the cells of a task.
 func taskMap(p *frame.Frame, w http.ResponseWriter, r *http.Request) {
 	h, id := p.House(w, r), r.PathValue("task")
+	h.Ctx = web.WithSince(h.Ctx, time.Now().Add(-mapAge))
 	m := frame.CellMap{Names: []string{}, Kinds: jobKinds(), Link: "/jobs/" + id + ":"}
 	index := map[string]byte{}
 	for i, o := range jobs.Outcomes() {

@@ -1,0 +1,228 @@
+package frame
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"muster/server/web"
+)
+
+const (
+	glancePause = 500 * time.Millisecond // between two looks at what is quickly known, at least
+	livePause   = time.Second            // between two looks at a page, at least
+	liveRate    = 27 << 10               // bytes a second to one browser, but for the first whole page
+	heartbeat   = 10 * time.Second       // the browser calls a page stale after two that are missing
+	proveEvery  = 30 * time.Second       // until a stream asks again who listens
+
+	// wholesMax bounds the whole pages that are looked at at once beside their streams: each may hold
+	// all jobs of a task in memory.
+	wholesMax = 2
+	// liveShare bounds the looks of all streams together: those at what is quickly known take at most
+	// 1/20 of a processor, and those at whole pages another 1/20.
+	liveShare = 20
+)
+
+// A stream keeps one open page up to date. It looks often at the parts that are quickly known,
+// while a look at the whole page, which may take long, goes on beside it.
+type stream struct {
+	eye
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+	asks   *http.Request // of the stream
+	seen   seen
+	spoke  time.Time
+	proven time.Time // when it was last certain who listens
+	opened time.Time
+
+	quick  map[string]bool // the parts that are quickly known
+	next   time.Time       // of a look by the stream itself
+	paid   time.Time       // all that was sent fits into the rate then
+	beside besides
+}
+
+// A besides holds the looks at the whole page beside the stream.
+type besides struct {
+	turn   string    // of the page at the last look of the stream itself
+	turned time.Time // the turn had changed by then
+	due    time.Time // of the next look
+	under  bool      // one is under way
+	came   chan sight
+	wait   sync.WaitGroup
+}
+
+// run sends what changes until the browser, the server or the session goes.
+func (s *stream) run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer s.beside.wait.Wait()
+	defer stop()
+	if err := s.rc.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	if err := s.say("retry: 3000\n\n"); err != nil {
+		return err
+	}
+	for timer := time.NewTimer(0); ; timer.Reset(s.rest()) {
+		select {
+		case <-timer.C:
+		case got := <-s.beside.came:
+			if err := s.tookWhole(got); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		case <-s.pages.needs.Stopping:
+			return nil
+		}
+		if time.Since(s.proven) >= proveEvery {
+			if !s.prove() {
+				return s.say(event("over", "", "your session has ended"))
+			}
+			s.proven = time.Now()
+		}
+		if err := s.turnTo(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// rest returns how long the stream has nothing to do.
+func (s *stream) rest() time.Duration {
+	left := min(time.Until(s.next), time.Until(s.spoke.Add(heartbeat)))
+	if s.looksBeside() {
+		left = min(left, max(time.Until(s.beside.due), time.Until(s.paid)))
+	}
+	return left
+}
+
+// looksBeside reports whether a look at the whole page may go on beside the stream.
+func (s *stream) looksBeside() bool { return len(s.quick) > 0 && !s.beside.under }
+
+// turnTo looks at the page if it is time to, and sends a sign of life after a long silence.
+func (s *stream) turnTo(ctx context.Context) error {
+	if now := time.Now(); !now.Before(s.next) {
+		since := now.Add(-glancePause)
+		if since.Before(s.opened) {
+			since = s.opened // the page has what happened before
+		}
+		got := s.at(web.WithSince(ctx, since), true)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		sent, err := s.send(got)
+		if err != nil {
+			return err
+		}
+		s.plan(got, sent)
+	}
+	if now := time.Now(); s.looksBeside() && !now.Before(s.beside.due) && !now.Before(s.paid) {
+		s.beside.under = true
+		s.lookBeside(ctx)
+	}
+	if time.Since(s.spoke) >= heartbeat {
+		return s.say(event("alive", "", nil))
+	}
+	return nil
+}
+
+// plan decides when to look again, after a look of the stream itself that sent so many bytes.
+func (s *stream) plan(got sight, sent int) {
+	if !got.light {
+		s.next = time.Now().Add(max(livePause, s.pause(got.took), atRate(sent)))
+		return
+	}
+	if s.quick == nil {
+		s.quick = map[string]bool{}
+	}
+	for _, one := range got.parts {
+		s.quick[one.ID] = true
+	}
+	if s.beside.turned.IsZero() || got.turn != s.beside.turn {
+		s.beside.turn, s.beside.turned, s.beside.due = got.turn, time.Now(), time.Time{}
+	}
+	s.next = time.Now().Add(max(glancePause, s.pause(got.took), atRate(sent)))
+}
+
+// pause returns how long a stream waits after a look, so that the looks of all streams together
+// leave most of a processor to others.
+func (s *stream) pause(took time.Duration) time.Duration {
+	return took * liveShare * time.Duration(max(1, s.pages.lives.open.Load()))
+}
+
+// atRate returns the time that so many bytes take.
+func atRate(n int) time.Duration { return time.Second * time.Duration(n) / liveRate }
+
+// lookBeside looks at the whole page while the stream goes on.
+func (s *stream) lookBeside(ctx context.Context) {
+	e, since := s.eye, s.beside.turned
+	if since.Before(s.opened) {
+		since = s.opened
+	}
+	s.beside.wait.Go(func() {
+		select {
+		case s.pages.lives.whole <- struct{}{}:
+			defer func() { <-s.pages.lives.whole }()
+		case <-ctx.Done():
+			return
+		}
+		s.beside.came <- e.at(web.WithSince(ctx, since), false)
+	})
+}
+
+// tookWhole sends the news of a look at the whole page, without the parts that are quickly known:
+// the browser has newer ones.
+func (s *stream) tookWhole(got sight) error {
+	s.beside.under = false
+	var parts []piece
+	for _, one := range got.parts {
+		if !s.quick[one.ID] {
+			parts = append(parts, one)
+		}
+	}
+	got.parts = parts
+	_, err := s.send(got)
+	s.beside.due = time.Now().Add(max(livePause, s.pause(got.took)))
+	if got.turn != s.beside.turn { // the page has changed since, or before anything quicker has told
+		s.beside.due = time.Now().Add(livePause)
+	}
+	return err
+}
+
+// prove finds the caller of the stream again, with the rights of now. It reports whether the caller
+// is still the same.
+func (s *stream) prove() bool {
+	who, err := s.pages.needs.Identify(s.asks)
+	x, known := s.w.(*web.Exchange)
+	if err != nil || !known || who.Name != x.Who.Name {
+		return false
+	}
+	x.Who, s.who = who, who
+	return true
+}
+
+// send sends the parts of a look that have changed. It returns the bytes that it sent.
+func (s *stream) send(got sight) (int, error) {
+	var b strings.Builder
+	if got.err != nil {
+		b.WriteString(event("trouble", "", got.err.Error()))
+	}
+	for _, one := range got.parts {
+		if s.seen[one.ID] != one.Hash {
+			s.seen[one.ID] = one.Hash
+			if one.Hold {
+				one.HTML = "" // the browser asks for it once somebody wants it
+			}
+			b.WriteString(event("part", s.seen.String(), one))
+		}
+	}
+	if b.Len() == 0 {
+		return 0, nil
+	}
+	if now := time.Now(); s.paid.Before(now) {
+		s.paid = now
+	}
+	s.paid = s.paid.Add(atRate(b.Len()))
+	return b.Len(), s.say(b.String())
+}

@@ -1,0 +1,246 @@
+package recent
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"muster/access"
+	"muster/fleet"
+	"muster/server/web"
+)
+
+// A desk answers the question for the nodes by counting, and knows an admin and a guest.
+type desk struct {
+	http.Handler
+	answers *Answers
+
+	mu    sync.Mutex
+	now   time.Time
+	calls int
+	on    func(call int) error // called in each answer; nil: nothing
+}
+
+type said struct{ Body string }
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	p, err := access.Parse(fleet.Source{Name: "access.yaml", Data: []byte("who:\n" +
+		"  - {principal: user:admin, roles: [admin]}\n" +
+		"  - {principal: user:other, roles: [admin]}\n" +
+		"  - {principal: user:guest, grants: [{verbs: [see], hosts: customer=acme}]}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	d := &desk{Handler: mux, now: time.Unix(1000, 0)}
+	d.answers = New(d.clock)
+	c := huma.DefaultConfig("muster", "1")
+	c.CreateHooks = nil
+	api := humago.New(mux, c)
+	rights := p.Over(&fleet.Inventory{})
+	api.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
+		v := web.NewView(rights, access.Who{Principal: ctx.Header("From")})
+		ctx, _ = web.WithView(ctx, v)
+		next(ctx)
+	}, d.answers.Middleware)
+	for _, path := range []string{"/v1/nodes", "/v1/whoami"} {
+		huma.Get(api, path, func(_ context.Context, in *struct {
+			Mine string `query:"mine"`
+		}) (*said, error) {
+			d.mu.Lock()
+			d.calls++
+			n, on := d.calls, d.on
+			d.mu.Unlock()
+			if on != nil {
+				if err := on(n); err != nil {
+					return nil, err
+				}
+			}
+			return &said{fmt.Sprint("answer ", n)}, nil
+		})
+	}
+	return d
+}
+
+func (d *desk) clock() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now
+}
+
+func (d *desk) pass(by time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.now = d.now.Add(by)
+}
+
+// ask asks as somebody for an answer that was begun since an instant; zero: any question that an
+// open page did not ask.
+func (d *desk) ask(who, path string, since time.Time) string {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Header.Set("From", who)
+	if !since.IsZero() {
+		r = r.WithContext(web.WithSince(r.Context(), since))
+	}
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		return fmt.Sprint(w.Code)
+	}
+	if kind := w.Header().Get("Content-Type"); kind != "application/json" {
+		return "of type " + kind
+	}
+	return strings.Trim(w.Body.String(), "\"\n")
+}
+
+func TestAnAnswerIsShared(t *testing.T) {
+	t.Parallel()
+	const nodes = "/v1/nodes"
+	d := newDesk(t)
+	begin := d.now
+	for i, step := range []struct {
+		after     time.Duration
+		who, path string
+		since     time.Time
+		want      string
+	}{
+		{0, "user:admin", nodes, begin, "answer 1"},
+		{0, "user:admin", nodes, begin, "answer 1"},
+		{0, "user:other", nodes, begin, "answer 1"},
+		{0, "user:admin", nodes, time.Time{}, "answer 2"},                // not a page: always made now
+		{0, "user:admin", nodes + "?mine=true", begin, "answer 3"},       // about its caller
+		{0, "user:other", nodes + "?mine=true", begin, "answer 4"},       // so it is not kept
+		{0, "user:other", nodes + "?mine=false", begin, "answer 5"},      // whatever it says
+		{0, "user:admin", "/v1/whoami", begin, "answer 6"},               // a path that is not shared
+		{0, "user:other", "/v1/whoami", begin, "answer 7"},               //
+		{0, "user:guest", nodes, begin, "answer 8"},                      // sees a part, so nothing is shared
+		{0, "user:guest", nodes, begin, "answer 9"},                      //
+		{0, "user:admin", nodes, begin, "answer 1"},                      // and nothing of it was kept
+		{0, "user:nobody", nodes, begin, "answer 10"},                    //
+		{least - 1, "user:admin", nodes, begin, "answer 1"},              //
+		{0, "user:admin", nodes, begin.Add(1), "answer 11"},              // that one was begun before
+		{least, "user:admin", nodes, begin, "answer 12"},                 // and this one is over
+		{0, "user:admin", nodes + "?mine", begin, "answer 13"},           //
+		{0, "user:admin", nodes, begin.Add(2 * least), "answer 14"},      // the clock stands before it
+		{0, "user:admin", nodes, begin.Add(2*least - 1), "answer 14"},    //
+		{0, "user:admin", nodes, begin.Add(2*least - 100), "answer 14"},  //
+		{10 * least, "user:admin", nodes, begin.Add(least), "answer 15"}, //
+	} {
+		d.pass(step.after)
+		if got := d.ask(step.who, step.path, step.since); got != step.want {
+			t.Errorf("step %d: %s asks for %s: %s, want %s", i, step.who, step.path, got, step.want)
+		}
+	}
+}
+
+// An answer that took long is kept for longer, so that its making takes a small part of the time.
+func TestADearAnswerIsKeptForLonger(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	begin := d.now
+	d.on = func(int) error { d.pass(time.Second); return nil }
+	d.ask("user:admin", "/v1/nodes", begin)
+	d.pass(share*time.Second - 1)
+	if got := d.ask("user:other", "/v1/nodes", begin); got != "answer 1" {
+		t.Errorf("before its end: %s", got)
+	}
+	d.pass(1)
+	if got := d.ask("user:other", "/v1/nodes", begin); got != "answer 2" {
+		t.Errorf("after its end: %s", got)
+	}
+}
+
+func TestARefusalIsNotShared(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.on = func(call int) error {
+		if call == 1 {
+			return huma.Error503ServiceUnavailable("away")
+		}
+		return nil
+	}
+	for i, want := range []string{"503", "answer 2", "answer 2"} {
+		if got := d.ask("user:admin", "/v1/nodes", d.now); got != want {
+			t.Errorf("question %d: %s, want %s", i, got, want)
+		}
+	}
+}
+
+// Callers who ask at the same time wait for one answer; whoever may not have it gets the next one.
+func TestManyAskAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fails bool          // the first answer
+		later time.Duration // the others want one that was begun so much later
+		most  int           // answers that are made for 20 callers
+	}{
+		"all share one":                   {false, 0, 1},
+		"the first one is too old":        {false, time.Minute, 2},
+		"the first caller is turned away": {true, 0, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			begin := d.now
+			begun, goOn := make(chan struct{}), make(chan struct{})
+			d.on = func(call int) error {
+				if call > 1 {
+					return nil
+				}
+				close(begun)
+				<-goOn
+				if c.fails {
+					return huma.Error503ServiceUnavailable("gone")
+				}
+				return nil
+			}
+			var all sync.WaitGroup
+			all.Go(func() { d.ask("user:admin", "/v1/nodes", begin) })
+			<-begun
+			d.pass(c.later)
+			for range 20 {
+				all.Go(func() {
+					if got := d.ask("user:other", "/v1/nodes", begin.Add(c.later)); !strings.HasPrefix(got, "answer") {
+						t.Errorf("a caller got %s", got)
+					}
+				})
+			}
+			close(goOn)
+			all.Wait()
+			if d.calls > c.most {
+				t.Errorf("%d answers were made, want at most %d", d.calls, c.most)
+			}
+		})
+	}
+}
+
+// All answers together have a bound, and an answer that is over makes room.
+func TestAnswersHaveABound(t *testing.T) {
+	t.Parallel()
+	a := New(time.Now)
+	now := time.Now()
+	keep := func(key string, size int, until time.Time) {
+		a.keep(key, &answer{begun: now, until: until, body: make([]byte, size)}, now)
+	}
+	keep("a", most/2, now.Add(time.Hour))
+	keep("b", most, now.Add(time.Hour))
+	keep("c", most/2, now.Add(time.Hour))
+	keep("d", 1, now.Add(time.Hour))
+	if len(a.kept) != 2 || a.kept["a"] == nil || a.kept["c"] == nil || a.size != most/2*2 {
+		t.Errorf("kept are %d answers of %d bytes", len(a.kept), a.size)
+	}
+	keep("a", 1, now) // in place of the old one
+	keep("e", 1, now.Add(time.Hour))
+	if len(a.kept) != 2 || a.kept["e"] == nil || a.size != most/2+1 {
+		t.Errorf("then kept are %d answers of %d bytes", len(a.kept), a.size)
+	}
+}
