@@ -36,7 +36,16 @@ func wantEmpty(t *testing.T, dir string) {
 
 func TestTheDemoTellsItsStory(t *testing.T) {
 	t.Parallel()
-	cmd, temp := demoIn(t, "--hosts", "30", "--slots", "2", "-o", "json")
+	for want, args := range map[string][]string{"redis-server ": nil, "a Redis inside this process": {"--embedded"}} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			tellsItsStory(t, want, args...)
+		})
+	}
+}
+
+func tellsItsStory(t *testing.T, redis string, args ...string) {
+	cmd, temp := demoIn(t, append(args, "--hosts", "30", "--slots", "2", "-o", "json")...)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -44,6 +53,9 @@ func TestTheDemoTellsItsStory(t *testing.T) {
 	var story demo.Story
 	if err := json.Unmarshal(out, &story); err != nil {
 		t.Fatalf("%v: %s", err, out)
+	}
+	if !strings.HasPrefix(story.Redis, redis) {
+		t.Errorf("the queue is in %q, want %q", story.Redis, redis)
 	}
 	if len(story.Tasks) != 2 || story.Hosts != 30 || story.Children < 1 || story.Overlaps != 0 {
 		t.Fatalf("story is %+v", story)

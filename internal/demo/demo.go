@@ -8,10 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
@@ -24,7 +22,7 @@ import (
 // demoFlags are the flags of the demo.
 type demoFlags struct {
 	hosts, children, slots int
-	stay, story            bool
+	stay, story, embedded  bool
 	format                 string
 }
 
@@ -35,13 +33,14 @@ func NewDemo() *cobra.Command {
 		Use:     "demo",
 		GroupID: "roles",
 		Short:   "See it work: a pretended fleet, a big task, and a small one behind it",
-		Long: `demo starts all parts of muster on this machine: a Redis inside this
-process, a pretended fleet of SSH hosts on 127.77.0.0/16, and a server, a master
-and its children as real processes. alice submits a task for all hosts, and a
-moment later bob submits one for four hosts. When jobs are 2 s late (overload.after;
-the default is 10 s), the queue is reordered, so that bob does not wait for all jobs
-of alice. Some hosts are slow, one refuses the login, one shows a wrong host key, one
-cuts the connection: the summary shows what happened.
+		Long: `demo starts all parts of muster on this machine: a redis-server, if there is
+one, or else a Redis inside this process, a pretended fleet of SSH hosts on
+127.77.0.0/16, and a server, a master and its children as real processes. alice
+submits a task for all hosts, and a moment later bob submits one for four hosts. When
+jobs are 2 s late (overload.after; the default is 10 s), the queue is reordered, so
+that bob does not wait for all jobs of alice. Some hosts are slow, one refuses the
+login, one shows a wrong host key, one cuts the connection: the summary shows what
+happened.
 
 Then carol puts new firewall rules on some of the hosts, a canary first and then in
 waves. One host locks muster out with the new rules, and restores the old ones by
@@ -61,6 +60,8 @@ demo leaves nothing behind.`,
 	c.Flags().IntVar(&f.slots, "slots", 4, "jobs that one of them works on at a time")
 	c.Flags().BoolVar(&f.stay, "stay", false, "keep it running until Ctrl-C")
 	c.Flags().BoolVar(&f.story, "story", true, "play the story; without it, --stay has an idle house")
+	c.Flags().BoolVar(&f.embedded, "embedded", false,
+		"keep jobs in this process, also if there is a redis-server")
 	c.Flags().StringVarP(&f.format, "output", "o", "text", "text or json")
 	return c
 }
@@ -89,6 +90,7 @@ func (f demoFlags) check() error {
 type stage struct {
 	flags demoFlags
 	dir   string
+	redis jobStore
 	fleet *fakefleet.Fleet
 	url   string          // of the server
 	hurry <-chan struct{} // closed: end everything at once
@@ -120,8 +122,7 @@ func (s *stage) build(ctx context.Context) error {
 	s.dir = dir
 	s.undo = append(s.undo, func() { os.RemoveAll(dir) })
 
-	redis, err := s.startRedis()
-	if err != nil {
+	if s.redis, err = s.startRedis(ctx); err != nil {
 		return err
 	}
 	s.fleet, err = fakefleet.Start(fakefleet.Config{Hosts: s.flags.hosts, Seed: 1,
@@ -133,7 +134,7 @@ func (s *stage) build(ctx context.Context) error {
 	if err := s.fleet.WriteFiles(dir); err != nil {
 		return err
 	}
-	config, err := s.writeConfig(redis)
+	config, err := s.writeConfig()
 	if err != nil {
 		return err
 	}
@@ -146,44 +147,13 @@ func (s *stage) build(ctx context.Context) error {
 	return awaitServer(ctx, s.url)
 }
 
-// redisTick is the step by which the clock of the embedded Redis moves: its TTLs do not pass by
-// themselves.
-const redisTick = 250 * time.Millisecond
-
-func (s *stage) startRedis() (url string, err error) {
-	m := miniredis.NewMiniRedis()
-	password := rand.Text()
-	m.RequireAuth(password)
-	if err := m.Start(); err != nil {
-		return "", fmt.Errorf("embedded redis: %w", err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		for tick := time.Tick(redisTick); ; {
-			select {
-			case <-tick:
-				m.FastForward(redisTick)
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	s.undo = append(s.undo, func() {
-		cancel()
-		wait.Wait()
-		m.Close()
-	})
-	return "redis://:" + password + "@" + m.Addr() + "/0", nil
-}
-
-func (s *stage) writeConfig(redis string) (path string, err error) {
+func (s *stage) writeConfig() (path string, err error) {
 	people, err := s.writePeople()
 	if err != nil {
 		return "", err
 	}
 	text, err := yaml.Marshal(map[string]any{
-		"redis": map[string]any{"url": redis, "embedded": true},
+		"redis": map[string]any{"url": s.redis.url, "embedded": true},
 		"server": map[string]any{"key": filepath.Join(s.dir, "server.key"), "listen": []string{
 			"unix:" + filepath.Join(s.dir, "api.sock"), "127.0.0.1:0"}, // the port is for browsers
 			"access": people},

@@ -44,6 +44,7 @@ type demoTask struct {
 // Story is the result of the whole demo.
 type Story struct {
 	Hosts     int            `json:"hosts"`
+	Redis     string         `json:"redis"` // where the queue is: redis-server with its version, or inside
 	Tasks     []demoTask     `json:"tasks"`
 	Fifo      demoTimes      `json:"fifo"` // times of the small task if it had been served last
 	Reordered jobs.Reordered `json:"reordered"`
@@ -174,7 +175,7 @@ func awaitServer(ctx context.Context, url string) error {
 
 // play submits both tasks and follows them to their ends.
 func (st *stage) play(ctx context.Context, s *cli.Session) (Story, error) {
-	story := Story{Hosts: st.flags.hosts}
+	story := Story{Hosts: st.flags.hosts, Redis: st.redis.words}
 	note := func(format string, args ...any) {
 		if !s.JSON {
 			s.Say(format, args...)
@@ -230,10 +231,10 @@ func (st *stage) cast() string {
 	for _, c := range st.fleet.Summary() {
 		kinds = append(kinds, fmt.Sprintf("%d %s", c.Hosts, c.Personality))
 	}
-	return fmt.Sprintf("a pretended fleet of %s on 127.77.0.0/16 (%s); a Redis inside this process; "+
+	return fmt.Sprintf("a pretended fleet of %s on 127.77.0.0/16 (%s); %s; "+
 		"a server, and a master with up to %d children of %d slots each, as processes of their own; "+
 		"overload.after is %s", cli.Count(st.flags.hosts, "host"), strings.Join(kinds, ", "),
-		st.flags.children, st.flags.slots, demoAfter)
+		st.redis.words, st.flags.children, st.flags.slots, demoAfter)
 }
 
 // tell prints what happened.

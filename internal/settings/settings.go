@@ -73,7 +73,7 @@ type Redis struct {
 	Unsafe   bool          `mapstructure:"unsafe"`  // accept one that may forget
 	Plain    bool          `mapstructure:"plain"`   // send a password unencrypted
 
-	// Embedded says that it is the one inside `muster demo`.
+	// Embedded says that it is the one of `muster demo`, which forgets all at its end.
 	Embedded bool `mapstructure:"embedded"`
 }
 
