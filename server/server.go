@@ -314,7 +314,8 @@ func (s *Server) announce(ctx context.Context, list []net.Listener) {
 }
 
 func (s *Server) serve(ctx context.Context, list []net.Listener) error {
-	h := &http.Server{ConnContext: door.WithPeer,
+	used := web.NewUses()
+	h := &http.Server{ConnContext: door.WithPeer, ConnState: used.Note,
 		Handler: web.Leaving(s.site.stopping, s.handler), ReadHeaderTimeout: headerTimeout,
 		ReadTimeout: web.AnswerTimeout, WriteTimeout: web.AnswerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: headerMax,
@@ -329,7 +330,7 @@ func (s *Server) serve(ctx context.Context, list []net.Listener) error {
 	case <-ctx.Done():
 	}
 	close(s.site.stopping)
-	left := s.leave(list, ended)
+	left := s.leave(list, ended, used)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if h.Shutdown(last) != nil {

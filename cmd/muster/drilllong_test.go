@@ -36,6 +36,9 @@ func TestDrillOfALeakedToken(t *testing.T) {
 	if said, code := thief("stolen"); code != 0 {
 		t.Fatalf("the token gives no order: %s", said)
 	}
+	for said := ""; !strings.Contains(said, "submit"); { // history is written a moment later
+		said, _ = h.muster("history", "events", "--who", "user:ci", "--since", "1h")
+	}
 	d := drillOf(h, "A token has leaked")
 	d.wants(d.play(), "ci", "user:ci")
 	if said, code := thief("afterwards"); code != cli.ExitUsage {

@@ -55,6 +55,7 @@ unixsocketperm 600
 dir %[1]s
 save ""
 appendonly yes
+auto-aof-rewrite-percentage 0
 maxmemory-policy noeviction
 `
 

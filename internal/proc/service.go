@@ -40,8 +40,13 @@ func StartService(p Program, log *os.File) (*Service, error) {
 // Over returns a channel that is closed once the program has ended.
 func (s *Service) Over() <-chan struct{} { return s.over }
 
-// Kill ends the program at once.
+// Kill ends the program at once, with all that it has started in its process group.
 func (s *Service) Kill() {
-	_ = s.cmd.Process.Kill() // it may have ended by itself
+	select {
+	case <-s.over:
+		return // its number may be that of another program by now
+	default:
+	}
+	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // it may end by itself just now
 	<-s.over
 }

@@ -8,12 +8,13 @@ package recent
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"golang.org/x/sync/singleflight"
 
 	"muster/server/web"
 )
@@ -23,8 +24,12 @@ const (
 	share = 20
 	// least bounds how long every answer is kept. A caller that wants a newer one names an instant.
 	least = 5 * time.Second
+	// longest bounds that: the server may only have been slow.
+	longest = time.Minute
 	// most bounds all answers that are kept.
 	most = 32 << 20 // bytes
+	// each is added to the bytes of an answer for all around it.
+	each = 512
 )
 
 // Paths returns the paths whose answers depend on the path, the query and the view of the caller,
@@ -42,18 +47,25 @@ const personal = "mine"
 
 // An Answers keeps answers.
 type Answers struct {
-	now    func() time.Time
-	paths  map[string]bool
-	flight singleflight.Group
+	now   func() time.Time
+	paths map[string]bool
 
-	mu   sync.Mutex
-	kept map[string]*answer // by path and query
-	size int                // bytes of all
+	mu    sync.Mutex
+	kept  map[string]*answer // by path and query
+	size  int                // bytes of all
+	under map[string]*making // that nobody has ended yet, by path and query
+}
+
+// A making is an answer that somebody makes just now.
+type making struct {
+	over   chan struct{} // closed at the end
+	answer *answer       // then; nil: there was a panic
 }
 
 // New returns an Answers that keeps nothing yet.
 func New(now func() time.Time) *Answers {
-	return &Answers{now: now, paths: Paths(), kept: map[string]*answer{}}
+	return &Answers{now: now, paths: Paths(), kept: map[string]*answer{},
+		under: map[string]*making{}}
 }
 
 // An answer was given to one caller.
@@ -75,17 +87,10 @@ func (a *Answers) Middleware(ctx huma.Context, next func(huma.Context)) {
 		next(ctx)
 		return
 	}
-	key := at.RequestURI()
-	got := a.find(key, since)
-	for mine := false; got == nil; {
-		v, _, _ := a.flight.Do(key, func() (any, error) {
-			mine = true
-			return a.make(ctx, key, next), nil
-		})
-		// An answer that somebody else has begun may be too old, or have ended with its caller.
-		if got = v.(*answer); !mine && (got.begun.Before(since) || !got.good()) {
-			got = a.find(key, since)
-		}
+	got := a.get(ctx, at.RequestURI(), since, next)
+	if got == nil {
+		next(ctx)
+		return
 	}
 	ctx.SetHeader("Content-Type", got.kind)
 	ctx.SetStatus(got.status)
@@ -93,51 +98,105 @@ func (a *Answers) Middleware(ctx huma.Context, next func(huma.Context)) {
 	_, _ = ctx.BodyWriter().Write(got.body)
 }
 
+// get returns an answer that was kept, or that this caller or another one makes now; nil: the
+// caller has gone or sees less meanwhile, so it must ask for itself.
+func (a *Answers) get(ctx huma.Context, key string, since time.Time,
+	next func(huma.Context)) *answer {
+	for {
+		n, others, mine := a.begin(key, since)
+		switch {
+		case n != nil:
+			return n
+		case mine != nil:
+			return a.make(ctx, key, mine, next)
+		}
+		select {
+		case <-others.over:
+		case <-ctx.Context().Done():
+			return nil
+		}
+		if ctx.Context().Err() != nil || !web.ViewOf(ctx.Context()).All() {
+			return nil
+		}
+		// The answer may be too old for this caller, or have ended with its own.
+		if n := others.answer; n != nil && n.good() && !n.begun.Before(since) {
+			return n
+		}
+	}
+}
+
+// begin returns an answer that is kept, or the making of one by others, or by this caller.
+func (a *Answers) begin(key string, since time.Time) (n *answer, others, mine *making) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := a.kept[key]; n != nil && !n.begun.Before(since) && a.now().Before(n.until) {
+		return n, nil, nil
+	}
+	if others = a.under[key]; others == nil {
+		mine = &making{over: make(chan struct{})}
+		a.under[key] = mine
+	}
+	return nil, others, mine
+}
+
 // good reports whether the answer is one for others, too.
 func (n *answer) good() bool { return n.status == http.StatusOK && n.whole }
 
 // make has a question answered, and keeps the answer.
-func (a *Answers) make(ctx huma.Context, key string, next func(huma.Context)) *answer {
+func (a *Answers) make(ctx huma.Context, key string, m *making, next func(huma.Context)) *answer {
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.under, key)
+		close(m.over)
+	}()
 	c := &capture{request: ctx, head: http.Header{}}
 	n := &answer{begun: a.now()}
 	next(c)
 	n.status, n.kind, n.body = c.status, c.head.Get("Content-Type"), c.body.Bytes()
-	n.whole = web.ViewOf(ctx.Context()).All()
+	// A route may leave out facts once its caller has gone.
+	n.whole = web.ViewOf(ctx.Context()).All() && ctx.Context().Err() == nil
 	end := a.now()
-	n.until = end.Add(max(least, share*end.Sub(n.begun)))
+	n.until = end.Add(min(longest, max(least, share*end.Sub(n.begun))))
 	if n.good() {
 		a.keep(key, n, end)
 	}
+	m.answer = n
 	return n
 }
 
-// find returns an answer that was begun since an instant; nil: there is none.
-func (a *Answers) find(key string, since time.Time) *answer {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n := a.kept[key]
-	if n == nil || n.begun.Before(since) || !a.now().Before(n.until) {
-		return nil
-	}
-	return n
-}
-
-// keep keeps an answer in the place of those that are over.
+// keep keeps an answer in the place of those that are over and, if there is no room, of those that
+// will be over next.
 func (a *Answers) keep(key string, n *answer, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	drop := func(at string) {
+		a.size -= sizeOf(at, a.kept[at])
+		delete(a.kept, at)
+	}
 	for at, old := range a.kept {
 		if at == key || !now.Before(old.until) {
-			a.size -= len(old.body)
-			delete(a.kept, at)
+			drop(at)
 		}
 	}
-	if a.size+len(n.body) > most {
-		return // the next caller asks again
+	size := sizeOf(key, n)
+	for a.size+size > most && len(a.kept) > 0 {
+		next := slices.MinFunc(slices.Collect(maps.Keys(a.kept)), func(x, y string) int {
+			return a.kept[x].until.Compare(a.kept[y].until)
+		})
+		if !a.kept[next].until.Before(n.until) {
+			return
+		}
+		drop(next)
 	}
-	a.size += len(n.body)
-	a.kept[key] = n
+	if size <= most {
+		a.size += size
+		a.kept[key] = n
+	}
 }
+
+// sizeOf returns the bytes that an answer takes.
+func sizeOf(key string, n *answer) int { return each + len(key) + len(n.body) }
 
 // A request is a context of huma under a name that leaves its method Context to it.
 type request huma.Context

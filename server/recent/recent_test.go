@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,8 @@ type desk struct {
 	now   time.Time
 	calls int
 	on    func(call int) error // called in each answer; nil: nothing
+	// viewed is called once the caller's view is known; nil: nothing
+	viewed func()
 }
 
 type said struct{ Body string }
@@ -50,6 +53,12 @@ func newDesk(t *testing.T) *desk {
 	api.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
 		v := web.NewView(rights, access.Who{Principal: ctx.Header("From")})
 		ctx, _ = web.WithView(ctx, v)
+		d.mu.Lock()
+		viewed := d.viewed
+		d.mu.Unlock()
+		if viewed != nil {
+			viewed()
+		}
 		next(ctx)
 	}, d.answers.Middleware)
 	for _, path := range []string{"/v1/nodes", "/v1/whoami"} {
@@ -223,24 +232,98 @@ func TestManyAskAtOnce(t *testing.T) {
 	}
 }
 
-// All answers together have a bound, and an answer that is over makes room.
+// All answers together have a bound, and an answer that is over, or will be next, makes room.
 func TestAnswersHaveABound(t *testing.T) {
 	t.Parallel()
 	a := New(time.Now)
 	now := time.Now()
-	keep := func(key string, size int, until time.Time) {
-		a.keep(key, &answer{begun: now, until: until, body: make([]byte, size)}, now)
+	for i, step := range []struct {
+		key   string
+		size  int
+		until time.Duration
+		want  string // keys that are kept then
+	}{
+		{"a", most / 2, time.Hour, "a"},
+		{"b", most, time.Hour, "a"}, // too big for all that is left
+		{"c", most / 4, 2 * time.Hour, "a c"},
+		{"d", most / 2, time.Minute, "a c"}, // would be over first
+		{"d", most / 2, 3 * time.Hour, "c d"},
+		{"c", 1, 0, "c d"}, // in place of the old one
+		{"e", 1, time.Hour, "d e"},
+		{strings.Repeat("k", most/2), 0, 4 * time.Hour, "kkk"},
+	} {
+		a.keep(step.key, &answer{begun: now, until: now.Add(step.until), body: make([]byte, step.size)}, now)
+		size := 0
+		var keys []string
+		for key, n := range a.kept {
+			size += sizeOf(key, n)
+			keys = append(keys, key[:min(3, len(key))])
+		}
+		slices.Sort(keys)
+		if got := strings.Join(keys, " "); got != step.want || size != a.size || size > most {
+			t.Errorf("step %d: kept are %s of %d bytes (%d are counted), want %s", i, got, size, a.size, step.want)
+		}
 	}
-	keep("a", most/2, now.Add(time.Hour))
-	keep("b", most, now.Add(time.Hour))
-	keep("c", most/2, now.Add(time.Hour))
-	keep("d", 1, now.Add(time.Hour))
-	if len(a.kept) != 2 || a.kept["a"] == nil || a.kept["c"] == nil || a.size != most/2*2 {
-		t.Errorf("kept are %d answers of %d bytes", len(a.kept), a.size)
+}
+
+// A caller that waits for the answer of another one goes when its own question ends, or gets an answer
+// of its own once it sees less.
+func TestAWaitingCallerIsHeldAgainstItsOwnRights(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	begin := d.now
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	d.on = func(call int) error {
+		if call == 1 {
+			close(begun)
+			<-goOn
+		}
+		return nil
 	}
-	keep("a", 1, now) // in place of the old one
-	keep("e", 1, now.Add(time.Hour))
-	if len(a.kept) != 2 || a.kept["e"] == nil || a.size != most/2+1 {
-		t.Errorf("then kept are %d answers of %d bytes", len(a.kept), a.size)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer close(goOn)
+	all.Go(func() { d.ask("user:admin", "/v1/nodes", begin) })
+	<-begun
+	ctx, stop := context.WithCancel(web.WithSince(t.Context(), begin))
+	r := httptest.NewRequest(http.MethodGet, "/v1/nodes", nil).WithContext(ctx)
+	r.Header.Set("From", "user:other")
+	came := make(chan struct{})
+	d.mu.Lock()
+	d.viewed = func() { close(came) }
+	d.mu.Unlock()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		d.ServeHTTP(httptest.NewRecorder(), r)
+	}()
+	<-came
+	stop()
+	<-gone // though the first caller still waits
+	if d.calls != 2 {
+		t.Errorf("%d answers were made, want 2: one that was not shared", d.calls)
+	}
+}
+
+// A panic of one caller is no answer for others.
+func TestAPanicIsNotShared(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.on = func(call int) error {
+		if call == 1 {
+			panic("a mistake")
+		}
+		return nil
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic did not reach the caller")
+			}
+		}()
+		d.ask("user:admin", "/v1/nodes", d.now)
+	}()
+	if got := d.ask("user:other", "/v1/nodes", d.now); got != "answer 2" {
+		t.Errorf("then: %s", got)
 	}
 }

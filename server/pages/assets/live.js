@@ -107,9 +107,10 @@
 		}
 	}
 
-	// once returns the parts of the page as they are now.
-	async function once() {
-		const r = await fetch(main.dataset.live.replace("/live?at=", "/live/once?at="),
+	// once returns the parts of the page as they are now. A tab that asks again and again may get some
+	// that are a few seconds old.
+	async function once(again) {
+		const r = await fetch(main.dataset.live.replace("/live?at=", `/live/once?${again ? "again&" : ""}at=`),
 			{ headers: { Accept: "application/json" } });
 		if (r.status === 401) { ended("Your session has ended"); return []; }
 		if (!r.ok) throw new Error(r.status);
@@ -118,11 +119,11 @@
 
 	// reload asks for the page itself and takes its parts: for a browser without a stream.
 	let asking = false;
-	async function reload() {
+	async function reload(again) {
 		if (asking) return;
 		asking = true;
 		try {
-			for (const p of await once()) {
+			for (const p of await once(again)) {
 				const box = document.getElementById(p.id);
 				if (box && box.dataset.hash !== p.hash) { part(p); box.dataset.hash = p.hash; }
 			}
@@ -174,6 +175,6 @@
 	addEventListener("pagehide", give);
 	addEventListener("pageshow", (e) => { if (e.persisted) take(); });
 	setInterval(stale, 1000);
-	setInterval(() => { if (!source && !document.hidden && !over) { take().then(() => { if (!source) reload(); }); } }, 5000);
+	setInterval(() => { if (!source && !document.hidden && !over) { take().then(() => { if (!source) reload(true); }); } }, 5000);
 	take();
 })();

@@ -77,7 +77,9 @@
 			if (e.key === "Enter" && at >= 0) go(at);
 		});
 
+		const late = 2000; // ms: what the server says of a known map may be nearly so old
 		let cost = 0; // of the last load, in ms
+		let heard = -Infinity; // when the last news came
 		async function load() {
 			const begun = performance.now();
 			try {
@@ -91,15 +93,19 @@
 				paint();
 				canvas.dataset.drawn = String(d.names.length);
 				cost = performance.now() - begun;
+				if (heard > begun - late) later();
 			} catch { words.textContent = "The map is not known at this moment."; }
 		}
 		new ResizeObserver(paint).observe(box);
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
 		load();
 		// What the page hears over its stream is also news for the map.
+		function later() {
+			timer ??= setTimeout(() => { timer = null; load(); }, Math.max(late, 10 * cost));
+		}
 		document.addEventListener("muster:part", () => {
-			if (!box.dataset.mapLive || timer) return;
-			timer = setTimeout(() => { timer = null; load(); }, Math.max(2000, 10 * cost));
+			heard = performance.now();
+			if (box.dataset.mapLive) later();
 		});
 	}
 })();

@@ -3,7 +3,9 @@ package frame
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"muster/server/web"
@@ -54,6 +56,7 @@ type sight struct {
 	turn  string // of the page
 	took  time.Duration
 	err   error
+	panic string // what a look beside a stream has died of
 }
 
 // at looks at the page: at what is quickly known, if that is wanted and the page can tell.
@@ -70,9 +73,30 @@ func (e eye) at(ctx context.Context, light bool) sight {
 	return got
 }
 
-// all looks at the whole page. Parts that are quickly known are as they are now, all others may be
-// a few seconds old.
-func (e eye) all(ctx context.Context) sight {
+// safely looks at the whole page for a stream, with the rights that its caller has now. A panic is
+// part of what it returns: here nobody would take it, and the server would end.
+func (e eye) safely(ctx context.Context) (got sight) {
+	defer func() {
+		if v := recover(); v != nil {
+			got = sight{panic: fmt.Sprintf("%v, in a look beside a stream:\n%s", v, debug.Stack())}
+		}
+	}()
+	if e.again != nil {
+		who, err := e.again()
+		if err != nil {
+			return sight{err: err}
+		}
+		e.who = who
+	}
+	return e.at(ctx, false)
+}
+
+// now looks at the whole page, as it is now.
+func (e eye) now(ctx context.Context) sight { return e.at(ctx, false) }
+
+// lately looks at the whole page. Parts that are quickly known are as they are now, all others may
+// be a few seconds old.
+func (e eye) lately(ctx context.Context) sight {
 	quick := e.at(ctx, true)
 	if quick.err != nil || !quick.light {
 		return quick

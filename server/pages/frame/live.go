@@ -23,8 +23,8 @@ const (
 
 // lives are the streams that are open.
 type lives struct {
-	open  atomic.Int64
-	whole chan struct{} // has a place for each whole page that is looked at beside its stream
+	open   atomic.Int64
+	places *places
 }
 
 // A seen part is one that the browser has, by its hash.
@@ -79,7 +79,11 @@ func (p *Frame) once(w http.ResponseWriter, r *http.Request) {
 		web.WriteProblem(w, err)
 		return
 	}
-	got := eyeOf(p, w, look).all(r.Context())
+	see := eyeOf(p, w, look).now
+	if r.URL.Query().Has("again") { // the browser asks each few seconds
+		see = eyeOf(p, w, look).lately
+	}
+	got := see(r.Context())
 	if got.err != nil {
 		web.WriteProblem(w, huma.NewError(ProblemOf(got.err).Status, got.err.Error()))
 		return

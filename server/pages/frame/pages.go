@@ -50,7 +50,7 @@ type Content struct {
 // NewFrame returns a frame with the content of some rooms.
 func NewFrame(n Needs, rooms ...Content) *Frame {
 	p := &Frame{needs: n, mux: http.NewServeMux(), views: map[string]bool{},
-		lives: lives{whole: make(chan struct{}, wholesMax)}}
+		lives: lives{places: newPlaces()}}
 	for _, c := range rooms {
 		p.hints = append(p.hints, c.Hints...)
 		for path, v := range c.Views {

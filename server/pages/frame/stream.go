@@ -1,8 +1,10 @@
 package frame
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,15 +13,15 @@ import (
 )
 
 const (
-	glancePause = 500 * time.Millisecond // between two looks at what is quickly known, at least
-	livePause   = time.Second            // between two looks at a page, at least
-	liveRate    = 27 << 10               // bytes a second to one browser, but for the first whole page
-	heartbeat   = 10 * time.Second       // the browser calls a page stale after two that are missing
-	proveEvery  = 30 * time.Second       // until a stream asks again who listens
+	glancePause  = 500 * time.Millisecond // between two looks at what is quickly known, at least
+	livePause    = time.Second            // between two looks at a page, at least
+	liveRate     = 27 << 10               // bytes a second to a browser, but for the first whole page
+	heartbeat    = 10 * time.Second       // the browser calls a page stale after two that are missing
+	troublePause = 2 * time.Second        // after a look that failed
+	proveEvery   = 30 * time.Second       // until a stream asks again who listens
+	glanceMost   = heartbeat              // between two looks of a stream itself, at most
+	wholeMost    = time.Minute            // between two looks at a whole page beside it, at most
 
-	// wholesMax bounds the whole pages that are looked at at once beside their streams: each may hold
-	// all jobs of a task in memory.
-	wholesMax = 2
 	// liveShare bounds the looks of all streams together: those at what is quickly known take at most
 	// 1/20 of a processor, and those at whole pages another 1/20.
 	liveShare = 20
@@ -41,6 +43,9 @@ type stream struct {
 	next   time.Time       // of a look by the stream itself
 	paid   time.Time       // all that was sent fits into the rate then
 	beside besides
+
+	trouble string // why the last look failed; empty: it did not
+	told    string // the trouble that the browser shows
 }
 
 // A besides holds the looks at the whole page beside the stream.
@@ -51,6 +56,8 @@ type besides struct {
 	under  bool      // one is under way
 	came   chan sight
 	wait   sync.WaitGroup
+
+	trouble string // why the last one failed; empty: it did not
 }
 
 // run sends what changes until the browser, the server or the session goes.
@@ -102,6 +109,10 @@ func (s *stream) looksBeside() bool { return len(s.quick) > 0 && !s.beside.under
 
 // turnTo looks at the page if it is time to, and sends a sign of life after a long silence.
 func (s *stream) turnTo(ctx context.Context) error {
+	if now := time.Now(); s.looksBeside() && !now.Before(s.beside.due) && !now.Before(s.paid) {
+		s.beside.under = true
+		s.lookBeside(ctx)
+	}
 	if now := time.Now(); !now.Before(s.next) {
 		since := now.Add(-glancePause)
 		if since.Before(s.opened) {
@@ -111,38 +122,44 @@ func (s *stream) turnTo(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		sent, err := s.send(got)
+		s.trouble = words(got.err)
+		sent, err := s.send(got.parts)
 		if err != nil {
 			return err
 		}
 		s.plan(got, sent)
 	}
-	if now := time.Now(); s.looksBeside() && !now.Before(s.beside.due) && !now.Before(s.paid) {
-		s.beside.under = true
-		s.lookBeside(ctx)
-	}
 	if time.Since(s.spoke) >= heartbeat {
-		return s.say(event("alive", "", nil))
+		return s.say(s.sign())
 	}
 	return nil
 }
 
 // plan decides when to look again, after a look of the stream itself that sent so many bytes.
 func (s *stream) plan(got sight, sent int) {
-	if !got.light {
-		s.next = time.Now().Add(max(livePause, s.pause(got.took), atRate(sent)))
-		return
+	least := livePause
+	if got.light {
+		least = glancePause
+		s.known(got)
 	}
+	pause := min(glanceMost, max(least, s.pause(got.took)))
+	if got.err != nil {
+		pause = troublePause // its cost says nothing
+	}
+	s.next = time.Now().Add(max(pause, atRate(sent)))
+}
+
+// known keeps which parts are quickly known, and whether all of the page has changed.
+func (s *stream) known(got sight) {
 	if s.quick == nil {
 		s.quick = map[string]bool{}
 	}
 	for _, one := range got.parts {
 		s.quick[one.ID] = true
 	}
-	if s.beside.turned.IsZero() || got.turn != s.beside.turn {
-		s.beside.turn, s.beside.turned, s.beside.due = got.turn, time.Now(), time.Time{}
+	if b := &s.beside; b.turned.IsZero() || got.turn != b.turn {
+		b.turn, b.turned, b.due = got.turn, time.Now(), time.Time{}
 	}
-	s.next = time.Now().Add(max(glancePause, s.pause(got.took), atRate(sent)))
 }
 
 // pause returns how long a stream waits after a look, so that the looks of all streams together
@@ -161,32 +178,32 @@ func (s *stream) lookBeside(ctx context.Context) {
 		since = s.opened
 	}
 	s.beside.wait.Go(func() {
-		select {
-		case s.pages.lives.whole <- struct{}{}:
-			defer func() { <-s.pages.lives.whole }()
-		case <-ctx.Done():
+		leave := s.pages.lives.places.take(ctx, e.who.Name)
+		if leave == nil {
 			return
 		}
-		s.beside.came <- e.at(web.WithSince(ctx, since), false)
+		defer leave()
+		s.beside.came <- e.safely(web.WithSince(ctx, since))
 	})
 }
 
 // tookWhole sends the news of a look at the whole page, without the parts that are quickly known:
 // the browser has newer ones.
 func (s *stream) tookWhole(got sight) error {
-	s.beside.under = false
-	var parts []piece
-	for _, one := range got.parts {
-		if !s.quick[one.ID] {
-			parts = append(parts, one)
-		}
+	if got.panic != "" {
+		panic(got.panic) // in the request to which it belongs
 	}
-	got.parts = parts
-	_, err := s.send(got)
-	s.beside.due = time.Now().Add(max(livePause, s.pause(got.took)))
-	if got.turn != s.beside.turn { // the page has changed since, or before anything quicker has told
-		s.beside.due = time.Now().Add(livePause)
+	b := &s.beside
+	b.under, b.trouble = false, words(got.err)
+	wait := min(wholeMost, max(livePause, s.pause(got.took)))
+	switch {
+	case got.err != nil:
+		wait = troublePause
+	case got.turn != b.turn: // the page has changed since, or before anything quicker has told
+		wait = livePause
 	}
+	_, err := s.send(slices.DeleteFunc(got.parts, func(one piece) bool { return s.quick[one.ID] }))
+	b.due = time.Now().Add(wait)
 	return err
 }
 
@@ -202,13 +219,27 @@ func (s *stream) prove() bool {
 	return true
 }
 
-// send sends the parts of a look that have changed. It returns the bytes that it sent.
-func (s *stream) send(got sight) (int, error) {
-	var b strings.Builder
-	if got.err != nil {
-		b.WriteString(event("trouble", "", got.err.Error()))
+// words returns those of an error; empty: there is none.
+func words(err error) string {
+	if err == nil {
+		return ""
 	}
-	for _, one := range got.parts {
+	return err.Error()
+}
+
+// sign returns what a stream says that has nothing to send: that it lives, or still has trouble.
+func (s *stream) sign() string {
+	if s.told = cmp.Or(s.trouble, s.beside.trouble); s.told != "" {
+		return event("trouble", "", s.told)
+	}
+	return event("alive", "", nil)
+}
+
+// send sends the parts that have changed, and trouble: each event takes that from the page. It
+// returns the bytes that it sent.
+func (s *stream) send(parts []piece) (int, error) {
+	var b strings.Builder
+	for _, one := range parts {
 		if s.seen[one.ID] != one.Hash {
 			s.seen[one.ID] = one.Hash
 			if one.Hold {
@@ -216,6 +247,10 @@ func (s *stream) send(got sight) (int, error) {
 			}
 			b.WriteString(event("part", s.seen.String(), one))
 		}
+	}
+	trouble := cmp.Or(s.trouble, s.beside.trouble)
+	if trouble != s.told || b.Len() > 0 && trouble != "" {
+		b.WriteString(s.sign())
 	}
 	if b.Len() == 0 {
 		return 0, nil

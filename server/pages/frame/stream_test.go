@@ -4,13 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,21 +27,34 @@ func text(id, words string) Part {
 	})}
 }
 
-// framed serves a page on a real connection, and returns its address.
-func framed(t *testing.T, v View) string {
+// framed serves a page on a real connection to a person, and returns its address. The panics of its
+// requests go to the channel, if there is one.
+func framed(t *testing.T, person string, v View, died ...chan<- any) string {
 	t.Helper()
+	who := web.Caller{Name: person}
 	f := NewFrame(Needs{Stopping: make(chan struct{}),
-		Identify: func(*http.Request) (web.Caller, error) { return web.Caller{Name: "user:ann"}, nil }},
+		Identify: func(*http.Request) (web.Caller, error) { return who, nil }},
 		Content{Views: map[string]View{"/page": v}})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f.ServeHTTP(&web.Exchange{ResponseWriter: w, Who: web.Caller{Name: "user:ann"}}, r)
+		defer func() {
+			if v := recover(); v != nil {
+				died[0] <- v
+			}
+		}()
+		f.ServeHTTP(&web.Exchange{ResponseWriter: w, Who: who}, r)
 	}))
 	t.Cleanup(s.Close)
 	return s.URL
 }
 
-// watch opens the page, and returns the parts that its stream brings.
-func watch(t *testing.T, url string) <-chan piece {
+// An eventOf is an event of a stream, with its part, if it has one.
+type eventOf struct {
+	name, data string
+	piece
+}
+
+// watch opens the page, and returns the events of its stream.
+func watch(t *testing.T, url string) <-chan eventOf {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/live?at=/page", nil)
@@ -53,26 +65,32 @@ func watch(t *testing.T, url string) <-chan piece {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, over := make(chan piece), make(chan struct{})
+	all, over := make(chan eventOf), make(chan struct{})
 	t.Cleanup(func() { stop(); <-over })
 	go func() {
 		defer close(over)
-		defer close(parts)
+		defer close(all)
 		defer res.Body.Close()
+		var one eventOf
 		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+			if name, is := strings.CutPrefix(lines.Text(), "event: "); is {
+				one = eventOf{name: name}
+			}
 			data, is := strings.CutPrefix(lines.Text(), "data: ")
-			var one piece
-			if !is || json.Unmarshal([]byte(data), &one) != nil || one.ID == "" {
+			if !is {
 				continue
 			}
+			if one.data = data; one.name == "part" && json.Unmarshal([]byte(data), &one.piece) != nil {
+				t.Errorf("not a part: %s", data)
+			}
 			select {
-			case parts <- one:
+			case all <- one:
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	return parts
+	return all
 }
 
 // A look at a whole page that takes long holds nothing up, and brings back nothing that is older than
@@ -81,7 +99,7 @@ func TestALongLookHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	var quick atomic.Int64
 	release := make(chan struct{})
-	url := framed(t, func(h House, r *http.Request) (Show, error) {
+	url := framed(t, "user:ann", func(h House, r *http.Request) (Show, error) {
 		n := quick.Add(1)
 		if h.Light {
 			return Show{Light: true, Turn: "1", Parts: []Part{text("state", fmt.Sprint("quick ", n))}}, nil
@@ -115,7 +133,7 @@ func TestAChangedTurnBringsTheWholePage(t *testing.T) {
 	t.Parallel()
 	var turn atomic.Int64
 	var changed atomic.Pointer[time.Time]
-	url := framed(t, func(h House, r *http.Request) (Show, error) {
+	url := framed(t, "user:ann", func(h House, r *http.Request) (Show, error) {
 		now := turn.Load()
 		since, shared := web.Since(r.Context())
 		if at := changed.Load(); !shared || !h.Light && at != nil && now == 2 && since.Before(*at) {
@@ -142,36 +160,84 @@ func TestAChangedTurnBringsTheWholePage(t *testing.T) {
 	t.Error("the stream has ended")
 }
 
-// Few whole pages are looked at at once, however many are open: each may hold a task in memory.
-func TestFewWholePagesAreLookedAtAtOnce(t *testing.T) {
+// A panic in a look beside a stream is one of the request of the stream: the server takes it there.
+func TestAPanicBesideAStreamEndsThatStream(t *testing.T) {
 	t.Parallel()
-	const pages = 12
-	var now, most, all atomic.Int64
-	url := framed(t, func(h House, _ *http.Request) (Show, error) {
-		if h.Light {
-			return Show{Light: true, Turn: "1", Parts: []Part{text("state", "quick")}}, nil
+	died := make(chan any, 1)
+	url := framed(t, "user:ann", func(h House, _ *http.Request) (Show, error) {
+		if !h.Light {
+			panic("a mistake in a page")
 		}
-		n := now.Add(1)
-		defer now.Add(-1)
-		for was := most.Load(); n > was && !most.CompareAndSwap(was, n); was = most.Load() {
-		}
-		runtime.Gosched()
-		return Show{Light: true, Turn: "1", Parts: []Part{text("rest", fmt.Sprint("rest ", all.Add(1)))}}, nil
-	})
-	var each sync.WaitGroup
-	for range pages {
-		parts := watch(t, url)
-		each.Go(func() {
-			for got := range parts {
-				if got.ID == "rest" {
-					return
-				}
-			}
-		})
+		return Show{Light: true, Turn: "1", Parts: []Part{text("state", "quick")}}, nil
+	}, died)
+	for range watch(t, url) { // until the stream ends
 	}
-	each.Wait()
-	if most.Load() > wholesMax {
-		t.Errorf("%d whole pages were looked at at once, want at most %d", most.Load(), wholesMax)
+	why := fmt.Sprint(<-died)
+	if !strings.HasPrefix(why, "a mistake in a page") || !strings.Contains(why, "stream_test.go") {
+		t.Errorf("it died of %s", why)
+	}
+}
+
+// While a part of a page is not known the page says so, whatever else comes, and stops once it is.
+func TestTroubleIsToldUntilItIsOver(t *testing.T) {
+	t.Parallel()
+	var quick atomic.Int64
+	url := framed(t, "user:ann", func(h House, _ *http.Request) (Show, error) {
+		n := quick.Load()
+		if !h.Light {
+			if n < 6 {
+				return Show{}, errors.New("Redis is away")
+			}
+			return Show{Light: true, Turn: "1", Parts: []Part{text("rest", "all is well")}}, nil
+		}
+		return Show{Light: true, Turn: "1", Parts: []Part{text("state", fmt.Sprint("quick ", quick.Add(1)))}}, nil
+	})
+	trouble, known := false, false
+	for got := range watch(t, url) {
+		switch {
+		case got.name == "trouble" && strings.Contains(got.data, "Redis is away") && !known:
+			trouble = true
+		case got.name == "part" && got.ID == "rest":
+			if known = true; !trouble {
+				t.Fatal("no trouble was told")
+			}
+		case got.name == "part" && trouble && !known:
+			trouble = false // this event took it from the page, so it must come again before the next one
+		case got.name == "part" && known:
+			return
+		case got.name == "trouble":
+			t.Fatalf("trouble after its end: %s", got.data)
+		}
+	}
+	t.Error("the stream has ended")
+}
+
+// A person looks at one whole page at once, and all persons together at few.
+func TestPlacesForWholePages(t *testing.T) {
+	t.Parallel()
+	p := newPlaces()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	ann := p.take(t.Context(), "ann")
+	if p.take(ended, "ann") != nil {
+		t.Error("a person has two places")
+	}
+	leave := []func(){ann}
+	for i := 1; i < wholesMax; i++ {
+		leave = append(leave, p.take(t.Context(), fmt.Sprint("person ", i)))
+	}
+	if p.take(ended, "zoe") != nil {
+		t.Error("there are too many places")
+	}
+	came := make(chan func())
+	go func() { came <- p.take(t.Context(), "ann") }()
+	ann()
+	leave[0] = <-came
+	for _, f := range leave {
+		f()
+	}
+	if len(p.of) != 0 || len(p.all) != 0 {
+		t.Errorf("%d persons and %d places are left", len(p.of), len(p.all))
 	}
 }
 

@@ -172,14 +172,17 @@ func jobKinds() []frame.CellKind {
 	return out
 }
 
-// mapAge bounds the age of a map's cells: many may look at the map of one task, which costs a look
-// at each job.
-const mapAge = 4 * time.Second
+// mapAge bounds the age of the cells of a map that an open page asks for again: many may look at
+// the map of one task, which costs a look at each job. The script waits for longer after news.
+const mapAge = 1500 * time.Millisecond
 
 // taskMap answers with the cells of a task.
 func taskMap(p *frame.Frame, w http.ResponseWriter, r *http.Request) {
 	h, id := p.House(w, r), r.PathValue("task")
-	h.Ctx = web.WithSince(h.Ctx, time.Now().Add(-mapAge))
+	known := r.URL.Query().Get("known")
+	if known != "" {
+		h.Ctx = web.WithSince(h.Ctx, time.Now().Add(-mapAge))
+	}
 	m := frame.CellMap{Names: []string{}, Kinds: jobKinds(), Link: "/jobs/" + id + ":"}
 	index := map[string]byte{}
 	for i, o := range jobs.Outcomes() {
@@ -213,7 +216,7 @@ func taskMap(p *frame.Frame, w http.ResponseWriter, r *http.Request) {
 	}
 	m.Cells = base64.StdEncoding.EncodeToString(cells)
 	m.Set = frame.SetOf(m.Names)
-	if r.URL.Query().Get("known") == m.Set {
+	if known == m.Set {
 		m.Names, m.Same = nil, true
 	}
 	frame.WriteJSON(w, http.StatusOK, m)
