@@ -223,10 +223,10 @@ func (b binary) master(ctx context.Context, s settings.Settings, q *queue.Conn,
 }
 
 // tidyEvery is the time between two looks at the private folders of plays.
-const tidyEvery = time.Minute
+const tidyEvery = 5 * time.Second
 
-// tidyPlays removes the private folders of plays that were killed, with the passwords in them, at
-// the start of a node and while it runs, until ctx is done.
+// tidyPlays ends plays whose worker and watcher were killed, and removes their private folders with
+// the passwords in them, at the start of a node and while it runs, until ctx is done.
 func tidyPlays(ctx context.Context, dir string, log hclog.Logger) {
 	was := ""
 	for tick := time.Tick(tidyEvery); ; {

@@ -125,17 +125,45 @@ func wholeEnd(cmd *exec.Cmd, err error, ended bool, ctx context.Context) (int, e
 }
 
 const (
-	// restTries bounds how often killRest looks again, because a process may have started another one
+	// restTries bounds how often killAll looks again, because a process may have started another one
 	// meanwhile.
 	restTries = 20
 	// restWait bounds the time in which a process that was killed ends.
 	restWait = 100 * time.Millisecond
 )
 
-// killRest kills all processes of the program that are left, and waits for their end.
+// killRest kills all processes of the program that are left, and waits for their end. Those that
+// have the mark in their environment belong to it, or the folder in their command line: ssh writes
+// its title over its environment.
 func (w Whole) killRest(mark string) error {
+	return killAll(func() []int {
+		return processes(func(environ, line []byte) bool {
+			return bytes.Contains(environ, []byte(mark+"\x00")) || names(line, w.Litter)
+		})
+	})
+}
+
+// KillNaming kills all processes that name a folder in their environment or their command line, and
+// waits for their end: what is left of a program whose folder that was.
+func KillNaming(folder string) error {
+	return killAll(func() []int {
+		return processes(func(environ, line []byte) bool {
+			return names(environ, folder) || names(line, folder)
+		})
+	})
+}
+
+// names reports whether a text of NUL-terminated parts names a folder or a file in it. Another
+// folder may have a name that begins in the same way.
+func names(text []byte, folder string) bool {
+	return folder != "" && (bytes.Contains(text, []byte(folder+"/")) ||
+		bytes.Contains(text, []byte(folder+"\x00")))
+}
+
+// killAll kills the processes that find returns, until it returns none.
+func killAll(find func() []int) error {
 	for range restTries {
-		left := w.rest(mark)
+		left := find()
 		if len(left) == 0 {
 			return nil
 		}
@@ -143,7 +171,7 @@ func (w Whole) killRest(mark string) error {
 			killAndWait(pid)
 		}
 	}
-	return fmt.Errorf("%d processes cannot be killed", len(w.rest(mark)))
+	return fmt.Errorf("%d processes cannot be killed", len(find()))
 }
 
 // killAndWait kills a process, which may have ended, and waits for its end within restWait. It need
@@ -160,23 +188,22 @@ func killAndWait(pid int) {
 		int(restWait.Milliseconds()))
 }
 
-// rest returns the processes that have the mark in their environment, or the folder in their
-// command line: ssh writes its title over its environment. A process that has ended and was not
-// waited for has neither any more.
-func (w Whole) rest(mark string) (pids []int) {
+// processes returns the other processes that is picks by their environment and command line. A
+// process that has ended and was not waited for has neither any more.
+func processes(is func(environ, line []byte) bool) (pids []int) {
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil
 	}
-	has := func(file, text string) bool {
-		all, err := os.ReadFile(file)
-		return err == nil && text != "" && bytes.Contains(all, []byte(text))
-	}
 	for _, folder := range folders {
 		pid := 0
-		_, err := fmt.Sscan(filepath.Base(folder), &pid)
-		if err == nil && pid != os.Getpid() &&
-			(has(folder+"/environ", mark+"\x00") || has(folder+"/cmdline", w.Litter)) {
+		if _, err := fmt.Sscan(filepath.Base(folder), &pid); err != nil || pid == os.Getpid() {
+			continue
+		}
+		// A process whose files cannot be read has ended, or is one of another user.
+		environ, _ := os.ReadFile(folder + "/environ")
+		line, _ := os.ReadFile(folder + "/cmdline")
+		if is(environ, line) {
 			pids = append(pids, pid)
 		}
 	}

@@ -68,8 +68,8 @@ func (f *folder) write(files map[string]playbook.File) error {
 func (f *folder) remove() { _ = errors.Join(os.RemoveAll(f.dir), f.lock.Free()) }
 
 // RemoveLeft removes the private folders whose worker was killed together with its watcher, and
-// returns their number. It leaves those of workers that live. A playbook that outlived both loses
-// its folder: nobody waits for its end.
+// returns their number. It leaves those of workers that live. A playbook that has outlived both is
+// killed first: its job has ended, so another one may work on the same host.
 func RemoveLeft(in string) (removed int, err error) {
 	entries, err := os.ReadDir(in)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,8 @@ func RemoveLeft(in string) (removed int, err error) {
 			err = errors.Join(err, lockErr)
 			continue
 		}
-		if gone := errors.Join(os.RemoveAll(dir), lock.Free()); gone != nil {
+		gone := proc.KillNaming(dir)
+		if gone = errors.Join(gone, os.RemoveAll(dir), lock.Free()); gone != nil {
 			err = errors.Join(err, gone)
 			continue
 		}

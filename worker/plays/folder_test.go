@@ -2,10 +2,13 @@ package plays
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"muster/worker/playbook"
@@ -85,6 +88,67 @@ func TestFoldersOfWorkersThatWereKilledAreRemoved(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(dirs[1], "deep", "password")); string(text) != "hunter2" {
 		t.Errorf("the folder that is in use: %q, %v", text, err)
 	}
+}
+
+// A playbook that has outlived its worker and its watcher is killed. Its processes name the folder in
+// their environment or their arguments. Other folders may have names that begin in the same way.
+func TestAPlaybookThatNobodyWatchesIsKilled(t *testing.T) {
+	t.Parallel()
+	in := t.TempDir()
+	var dirs []string
+	for i := range 2 {
+		f, err := newFolder(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dirs = append(dirs, f.dir); i == 0 {
+			err = f.lock.Free()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(f.remove)
+	}
+	gone := []*exec.Cmd{outlives(t, "HOME="+dirs[0], ""), outlives(t, "A=b", "ssh: "+dirs[0]+"/cp/1 [mux]")}
+	var stay []*exec.Cmd
+	for _, other := range []string{dirs[0] + "1", dirs[1]} {
+		stay = append(stay, outlives(t, "HOME="+other, other+"/x"))
+	}
+	if n, err := RemoveLeft(in); n != 1 || err != nil {
+		t.Errorf("removed: %d, %v", n, err)
+	}
+	for _, cmd := range gone {
+		if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+			t.Errorf("a process of the playbook ended by itself: %v", err)
+		}
+	}
+	for _, cmd := range stay {
+		if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
+			t.Errorf("a process of another folder was killed: %v", err)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
+// outlives starts a process that waits, with one variable and one argument.
+func outlives(t *testing.T, variable, argument string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", "echo up; read -r _", argument)
+	cmd.Env = []string{variable}
+	in, err := cmd.StdinPipe()
+	out, bad := cmd.StdoutPipe()
+	if err = errors.Join(err, bad); err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close() })
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
 }
 
 func TestAFolderIsRemovedWithItsPlay(t *testing.T) {
