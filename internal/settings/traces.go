@@ -70,12 +70,15 @@ func (t Traces) check() error {
 	return err
 }
 
-// checkTraces reports every mistake in what the file says about traces.
+// checkTraces reports mistakes in the settings of traces where there are none, and refuses traces
+// without a history. The configuration of a server reports all others.
 func (p Past) checkTraces() error {
-	err := p.Traces.Config().Validate()
-	if p.Traces.Endpoint != "" && p.History.URL == history.None {
-		err = errors.Join(err, errors.New("traces.endpoint is set, and history.url = none: traces are "+
-			"made of what history stores: set history.url, or leave traces.endpoint out"))
+	switch {
+	case p.Traces.Endpoint == "":
+		return p.Traces.Config().Validate()
+	case p.History.URL == history.None:
+		return errors.New("traces.endpoint is set, and history.url = none: traces are " +
+			"made of what history stores: set history.url, or leave traces.endpoint out")
 	}
-	return err
+	return nil
 }
