@@ -20,7 +20,7 @@ const (
 // leave stops listening, and returns how many Serves have ended with it, each of which says so.
 // Where systemd keeps the sockets open for the next server, callers go over to it: new connections
 // wait there, and those in use are closed behind an answer. If they were closed at once, a request
-// could be on its way. Connections that nobody uses are not waited for.
+// could be on its way. Connections by which nobody has asked for some seconds are not waited for.
 func (s *Server) leave(list []net.Listener, ended <-chan error, used *web.Uses) int {
 	if s.site.handed == nil {
 		return 0

@@ -253,7 +253,8 @@ func (s *Server) Addr() string {
 }
 
 // Run publishes the inventory and serves until ctx is done, then waits for the
-// requests and duties in hand, at most 5 s. It returns nil on an orderly stop.
+// requests and duties in hand, at most 5 s, and before that for callers who go over to the next
+// server, at most 3 s. It returns nil on an orderly stop.
 // It can be called once.
 func (s *Server) Run(ctx context.Context) error {
 	list, err := s.cfg.listen(ctx, s.site.handed)

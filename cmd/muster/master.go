@@ -231,11 +231,12 @@ func tidyPlays(ctx context.Context, dir string, log hclog.Logger) {
 	was := ""
 	for tick := time.Tick(tidyEvery); ; {
 		removed, err := plays.RemoveLeft(dir)
-		if why := fmt.Sprint(err); err != nil && why != was {
-			log.Warn("folders of plays that were killed are still there: remove them by hand", "dir", dir,
-				"error", err)
-			was = why
+		why := fmt.Sprint(err)
+		if err != nil && why != was {
+			log.Warn("plays whose workers were killed have left something: end or remove it by hand",
+				"dir", dir, "error", err)
 		}
+		was = why
 		if removed > 0 {
 			log.Info("folders of plays that were killed are removed", "dir", dir, "folders", removed)
 		}

@@ -112,7 +112,7 @@ const mendPause = time.Second
 // configuration; if it was spoiled since, takeOver waits for a correction. A configuration of
 // another Redis or node is spoiled, too: the children work for those of the binary before.
 func takeOver(ctx context.Context, f *roleFlags, before *vital) (*role, error) {
-	for said := false; ; said = true {
+	for said := ""; ; {
 		r, err := f.openLazy()
 		if err == nil && before != nil {
 			if err = before.succeeded(vitalOf(r.Settings)); err != nil {
@@ -122,7 +122,8 @@ func takeOver(ctx context.Context, f *roleFlags, before *vital) (*role, error) {
 		if err == nil {
 			return r, nil
 		}
-		if !said {
+		if said != err.Error() {
+			said = err.Error()
 			newLogger(settings.Log{Level: "info"}, "master").Error("the upgrade waits for a configuration "+
 				"without mistakes; the children work on", "error", err)
 		}

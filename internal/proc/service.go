@@ -40,7 +40,8 @@ func StartService(p Program, log *os.File) (*Service, error) {
 // Over returns a channel that is closed once the program has ended.
 func (s *Service) Over() <-chan struct{} { return s.over }
 
-// Kill ends the program at once, with all that it has started in its process group.
+// Kill ends the program at once, with all that it has started in its process group. If the program
+// has ended by itself, it has ended those itself.
 func (s *Service) Kill() {
 	select {
 	case <-s.over:

@@ -66,17 +66,18 @@ func TestAServiceEndsWithItsProcess(t *testing.T) {
 		if _, err := StartService(p, os.Stdout); err != nil {
 			t.Fatal(err)
 		}
-		w, err := os.OpenFile(fifo, os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = os.Stdin.Read(make([]byte, 1)) // until this process is killed
-		t.Fatalf("%s and standard input came to an end: %v", w.Name(), err)
+		_, err := os.Stdin.Read(make([]byte, 1)) // until this process is killed
+		t.Fatalf("standard input came to an end: %v", err)
 	}
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := exec.Command("mkfifo", fifo).Run(); err != nil {
 		t.Fatal(err)
 	}
+	hold, err := os.OpenFile(fifo, os.O_RDWR, 0) // the service would read it for ever
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Close()
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestAServiceEndsWithItsProcess$")
 	cmd.Env = append(os.Environ(), "SERVICE_FIFO="+fifo)
 	r, err := cmd.StdoutPipe()

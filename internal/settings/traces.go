@@ -70,8 +70,8 @@ func (t Traces) check() error {
 	return err
 }
 
-// checkTraces reports mistakes in the settings of traces where there are none, and refuses traces
-// without a history. The configuration of a server reports all others.
+// checkTraces reports mistakes in the settings of traces while traces.endpoint is empty, and
+// refuses an endpoint without a history. The configuration of a server reports all others.
 func (p Past) checkTraces() error {
 	switch {
 	case p.Traces.Endpoint == "":

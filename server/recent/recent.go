@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// share bounds the making of an answer again and again: it takes at most 1/20 of the time.
+	// share: an answer is kept for twenty times as long as it took to make, between least and longest.
 	share = 20
-	// least bounds how long every answer is kept. A caller that wants a newer one names an instant.
+	// A caller that wants a newer answer names an instant.
 	least = 5 * time.Second
-	// longest bounds that: the server may only have been slow.
+	// A server that was slow once is not slow for ever.
 	longest = time.Minute
 	// most bounds all answers that are kept.
 	most = 32 << 20 // bytes
@@ -74,7 +74,8 @@ type answer struct {
 	status       int
 	kind         string
 	body         []byte
-	whole        bool // nothing was hidden from its caller, from the begin to the end
+	// whole: nothing was hidden from its caller, from the begin to the end, who did not go either
+	whole bool
 }
 
 // Middleware gives a caller the answer that another caller got, if the question allows it. It
@@ -118,8 +119,9 @@ func (a *Answers) get(ctx huma.Context, key string, since time.Time,
 		if ctx.Context().Err() != nil || !web.ViewOf(ctx.Context()).All() {
 			return nil
 		}
-		// The answer may be too old for this caller, or have ended with its own.
-		if n := others.answer; n != nil && n.good() && !n.begun.Before(since) {
+		// The answer may be too old for this caller, or have ended with its own caller. A refusal is one
+		// for all who have waited: if each tried after the other, the last would wait for long.
+		if n := others.answer; n != nil && n.whole && !n.begun.Before(since) {
 			return n
 		}
 	}
@@ -139,9 +141,6 @@ func (a *Answers) begin(key string, since time.Time) (n *answer, others, mine *m
 	return nil, others, mine
 }
 
-// good reports whether the answer is one for others, too.
-func (n *answer) good() bool { return n.status == http.StatusOK && n.whole }
-
 // make has a question answered, and keeps the answer.
 func (a *Answers) make(ctx huma.Context, key string, m *making, next func(huma.Context)) *answer {
 	defer func() {
@@ -158,7 +157,7 @@ func (a *Answers) make(ctx huma.Context, key string, m *making, next func(huma.C
 	n.whole = web.ViewOf(ctx.Context()).All() && ctx.Context().Err() == nil
 	end := a.now()
 	n.until = end.Add(min(longest, max(least, share*end.Sub(n.begun))))
-	if n.good() {
+	if n.whole && n.status == http.StatusOK {
 		a.keep(key, n, end)
 	}
 	m.answer = n
@@ -180,6 +179,9 @@ func (a *Answers) keep(key string, n *answer, now time.Time) {
 		}
 	}
 	size := sizeOf(key, n)
+	if size > most {
+		return
+	}
 	for a.size+size > most && len(a.kept) > 0 {
 		next := slices.MinFunc(slices.Collect(maps.Keys(a.kept)), func(x, y string) int {
 			return a.kept[x].until.Compare(a.kept[y].until)
@@ -189,10 +191,8 @@ func (a *Answers) keep(key string, n *answer, now time.Time) {
 		}
 		drop(next)
 	}
-	if size <= most {
-		a.size += size
-		a.kept[key] = n
-	}
+	a.size += size
+	a.kept[key] = n
 }
 
 // sizeOf returns the bytes that an answer takes.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -24,12 +25,12 @@ type desk struct {
 	http.Handler
 	answers *Answers
 
-	mu    sync.Mutex
-	now   time.Time
-	calls int
-	on    func(call int) error // called in each answer; nil: nothing
-	// viewed is called once the caller's view is known; nil: nothing
-	viewed func()
+	mu     sync.Mutex
+	now    time.Time
+	calls  int
+	on     func(call int) error // called in each answer; nil: nothing
+	rights *access.Rights
+	sight  *web.Sight // of the last caller
 }
 
 type said struct{ Body string }
@@ -49,16 +50,13 @@ func newDesk(t *testing.T) *desk {
 	c := huma.DefaultConfig("muster", "1")
 	c.CreateHooks = nil
 	api := humago.New(mux, c)
-	rights := p.Over(&fleet.Inventory{})
+	d.rights = p.Over(&fleet.Inventory{})
 	api.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
-		v := web.NewView(rights, access.Who{Principal: ctx.Header("From")})
-		ctx, _ = web.WithView(ctx, v)
+		v := web.NewView(d.rights, access.Who{Principal: ctx.Header("From")})
+		ctx, sight := web.WithView(ctx, v)
 		d.mu.Lock()
-		viewed := d.viewed
+		d.sight = sight
 		d.mu.Unlock()
-		if viewed != nil {
-			viewed()
-		}
 		next(ctx)
 	}, d.answers.Middleware)
 	for _, path := range []string{"/v1/nodes", "/v1/whoami"} {
@@ -95,7 +93,11 @@ func (d *desk) pass(by time.Duration) {
 // ask asks as somebody for an answer that was begun since an instant; zero: any question that an
 // open page did not ask.
 func (d *desk) ask(who, path string, since time.Time) string {
-	r := httptest.NewRequest(http.MethodGet, path, nil)
+	return d.askIn(context.Background(), who, path, since)
+}
+
+func (d *desk) askIn(ctx context.Context, who, path string, since time.Time) string {
+	r := httptest.NewRequest(http.MethodGet, path, nil).WithContext(ctx)
 	r.Header.Set("From", who)
 	if !since.IsZero() {
 		r = r.WithContext(web.WithSince(r.Context(), since))
@@ -184,50 +186,55 @@ func TestARefusalIsNotShared(t *testing.T) {
 	}
 }
 
-// Callers who ask at the same time wait for one answer; whoever may not have it gets the next one.
+// Callers who ask at the same time wait for one answer, also for a refusal; whoever may not have it
+// gets the next one.
 func TestManyAskAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		fails bool          // the first answer
-		later time.Duration // the others want one that was begun so much later
-		most  int           // answers that are made for 20 callers
+		refused, goes bool          // the first caller
+		later         time.Duration // the others want one that was begun so much later
+		want          string        // of the others
 	}{
-		"all share one":                   {false, 0, 1},
-		"the first one is too old":        {false, time.Minute, 2},
-		"the first caller is turned away": {true, 0, 2},
+		"all share one":                   {false, false, 0, "answer 1"},
+		"the first one is too old":        {false, false, time.Minute, "answer 2"},
+		"the first caller is refused":     {true, false, 0, "503"},
+		"the first caller goes away":      {true, true, 0, "answer 2"},
+		"the first caller goes with luck": {false, true, 0, "answer 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := newDesk(t)
-			begin := d.now
-			begun, goOn := make(chan struct{}), make(chan struct{})
-			d.on = func(call int) error {
-				if call > 1 {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t)
+				begin, goOn := d.now, make(chan struct{})
+				d.on = func(call int) error {
+					if call > 1 {
+						return nil
+					}
+					<-goOn
+					if c.refused {
+						return huma.Error503ServiceUnavailable("away")
+					}
 					return nil
 				}
-				close(begun)
-				<-goOn
-				if c.fails {
-					return huma.Error503ServiceUnavailable("gone")
+				ctx, stop := context.WithCancel(t.Context())
+				go d.askIn(ctx, "user:admin", "/v1/nodes", begin)
+				synctest.Wait()
+				d.pass(c.later)
+				var all sync.WaitGroup
+				for range 20 {
+					all.Go(func() {
+						if got := d.ask("user:other", "/v1/nodes", begin.Add(c.later)); got != c.want {
+							t.Errorf("a caller got %s, want %s", got, c.want)
+						}
+					})
 				}
-				return nil
-			}
-			var all sync.WaitGroup
-			all.Go(func() { d.ask("user:admin", "/v1/nodes", begin) })
-			<-begun
-			d.pass(c.later)
-			for range 20 {
-				all.Go(func() {
-					if got := d.ask("user:other", "/v1/nodes", begin.Add(c.later)); !strings.HasPrefix(got, "answer") {
-						t.Errorf("a caller got %s", got)
-					}
-				})
-			}
-			close(goOn)
-			all.Wait()
-			if d.calls > c.most {
-				t.Errorf("%d answers were made, want at most %d", d.calls, c.most)
-			}
+				synctest.Wait()
+				if c.goes {
+					stop()
+				}
+				close(goOn)
+				all.Wait()
+				stop()
+			})
 		})
 	}
 }
@@ -244,7 +251,7 @@ func TestAnswersHaveABound(t *testing.T) {
 		want  string // keys that are kept then
 	}{
 		{"a", most / 2, time.Hour, "a"},
-		{"b", most, time.Hour, "a"}, // too big for all that is left
+		{"b", most, 9 * time.Hour, "a"}, // too big for all answers
 		{"c", most / 4, 2 * time.Hour, "a c"},
 		{"d", most / 2, time.Minute, "a c"}, // would be over first
 		{"d", most / 2, 3 * time.Hour, "c d"},
@@ -266,42 +273,41 @@ func TestAnswersHaveABound(t *testing.T) {
 	}
 }
 
-// A caller that waits for the answer of another one goes when its own question ends, or gets an answer
+// A caller that waits for the answer of another one goes when its own question ends, and gets an answer
 // of its own once it sees less.
 func TestAWaitingCallerIsHeldAgainstItsOwnRights(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
-	begin := d.now
-	begun, goOn := make(chan struct{}), make(chan struct{})
-	d.on = func(call int) error {
-		if call == 1 {
-			close(begun)
-			<-goOn
-		}
-		return nil
-	}
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer close(goOn)
-	all.Go(func() { d.ask("user:admin", "/v1/nodes", begin) })
-	<-begun
-	ctx, stop := context.WithCancel(web.WithSince(t.Context(), begin))
-	r := httptest.NewRequest(http.MethodGet, "/v1/nodes", nil).WithContext(ctx)
-	r.Header.Set("From", "user:other")
-	came := make(chan struct{})
-	d.mu.Lock()
-	d.viewed = func() { close(came) }
-	d.mu.Unlock()
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		d.ServeHTTP(httptest.NewRecorder(), r)
-	}()
-	<-came
-	stop()
-	<-gone // though the first caller still waits
-	if d.calls != 2 {
-		t.Errorf("%d answers were made, want 2: one that was not shared", d.calls)
+	for name, less := range map[string]bool{"goes": false, "sees less": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t)
+				begin, goOn := d.now, make(chan struct{})
+				d.on = func(call int) error {
+					if call == 1 {
+						<-goOn
+					}
+					return nil
+				}
+				go d.ask("user:admin", "/v1/nodes", begin)
+				synctest.Wait()
+				ctx, stop := context.WithCancel(t.Context())
+				got := make(chan string, 1)
+				go func() { got <- d.askIn(ctx, "user:other", "/v1/nodes", begin) }()
+				synctest.Wait()
+				end := sync.OnceFunc(func() { close(goOn) })
+				if less {
+					d.sight.Store(web.NewView(d.rights, access.Who{Principal: "user:guest"}))
+					end()
+				} else {
+					stop()
+				}
+				if answer := <-got; answer != "answer 2" { // though the first caller may still wait
+					t.Errorf("the caller got %s, want an answer of its own", answer)
+				}
+				end()
+				stop()
+			})
+		})
 	}
 }
 

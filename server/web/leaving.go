@@ -35,7 +35,7 @@ func (u *Uses) Note(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateClosed, http.StateHijacked:
 		delete(u.last, c)
-	default:
+	case http.StateNew, http.StateActive: // a request begins; the end of a long one is no new use
 		u.last[c] = time.Now()
 	}
 }

@@ -92,8 +92,11 @@ func RemoveLeft(in string) (removed int, err error) {
 			err = errors.Join(err, lockErr)
 			continue
 		}
-		gone := proc.KillNaming(dir)
-		if gone = errors.Join(gone, os.RemoveAll(dir), lock.Free()); gone != nil {
+		if alive := proc.KillNaming(dir); alive != nil { // the folder stays, so the next look tries again
+			err = errors.Join(err, fmt.Errorf("%s: %w", dir, alive), lock.Free())
+			continue
+		}
+		if gone := errors.Join(os.RemoveAll(dir), lock.Free()); gone != nil {
 			err = errors.Join(err, gone)
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"muster/worker/playbook"
@@ -109,30 +108,35 @@ func TestAPlaybookThatNobodyWatchesIsKilled(t *testing.T) {
 		}
 		t.Cleanup(f.remove)
 	}
-	gone := []*exec.Cmd{outlives(t, "HOME="+dirs[0], ""), outlives(t, "A=b", "ssh: "+dirs[0]+"/cp/1 [mux]")}
-	var stay []*exec.Cmd
+	gone := []outlived{outlives(t, "HOME="+dirs[0], ""), outlives(t, "A=b", "ssh: "+dirs[0]+"/cp/1 [mux]")}
+	var stay []outlived
 	for _, other := range []string{dirs[0] + "1", dirs[1]} {
 		stay = append(stay, outlives(t, "HOME="+other, other+"/x"))
 	}
 	if n, err := RemoveLeft(in); n != 1 || err != nil {
 		t.Errorf("removed: %d, %v", n, err)
 	}
-	for _, cmd := range gone {
-		if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+	for _, o := range gone {
+		if err := o.cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 			t.Errorf("a process of the playbook ended by itself: %v", err)
 		}
 	}
-	for _, cmd := range stay {
-		if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
+	for _, o := range stay {
+		o.in.Close() // it ends then
+		if err := o.cmd.Wait(); err == nil || err.Error() != "exit status 1" {
 			t.Errorf("a process of another folder was killed: %v", err)
 		}
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
 	}
 }
 
+// An outlived is a process that has outlived its watcher.
+type outlived struct {
+	cmd *exec.Cmd
+	in  io.Closer // at whose end it ends
+}
+
 // outlives starts a process that waits, with one variable and one argument.
-func outlives(t *testing.T, variable, argument string) *exec.Cmd {
+func outlives(t *testing.T, variable, argument string) outlived {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", "echo up; read -r _", argument)
 	cmd.Env = []string{variable}
@@ -148,7 +152,7 @@ func outlives(t *testing.T, variable, argument string) *exec.Cmd {
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	return cmd
+	return outlived{cmd, in}
 }
 
 func TestAFolderIsRemovedWithItsPlay(t *testing.T) {

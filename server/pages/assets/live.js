@@ -56,7 +56,7 @@
 		if (!box || !main.contains(box)) return;
 		const busy = box.contains(document.activeElement)
 			&& /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName);
-		if (!p.hold && !busy) { put(box, p.html); return; }
+		if (!p.hold && !busy) { put(box, p.html, p.hash); return; }
 		let bar = document.getElementById(p.id + "-fresh");
 		if (!bar) {
 			bar = document.createElement("p");
@@ -70,9 +70,13 @@
 			box.before(bar);
 		}
 		bar.firstChild.onclick = async () => {
-			const now = p.html ? p : (await once()).find((one) => one.id === p.id);
-			bar.remove();
-			if (now) put(box, now.html, now.hash);
+			bar.remove(); // news that comes meanwhile makes another one
+			try {
+				const now = p.html ? p : (await once()).find((one) => one.id === p.id);
+				if (now) put(box, now.html, now.hash);
+			} catch {
+				if (!document.getElementById(bar.id)) box.before(bar);
+			}
 		};
 	}
 
@@ -103,7 +107,7 @@
 		if (over || document.hidden) return;
 		if (Date.now() - heard > missing) {
 			say(`Stale since ${short(new Date(heard))}: the server does not answer; asking again.`);
-			reload();
+			reload(true);
 		}
 	}
 
@@ -122,8 +126,11 @@
 	async function reload(again) {
 		if (asking) return;
 		asking = true;
+		const before = heard;
 		try {
-			for (const p of await once(again)) {
+			const list = await once(again);
+			if (source && heard !== before) return; // the stream has brought newer parts
+			for (const p of list) {
 				const box = document.getElementById(p.id);
 				if (box && box.dataset.hash !== p.hash) { part(p); box.dataset.hash = p.hash; }
 			}

@@ -80,6 +80,8 @@
 		const late = 2000; // ms: what the server says of a known map may be nearly so old
 		let cost = 0; // of the last load, in ms
 		let heard = -Infinity; // when the last news came
+		const unknown = "The map is not known at this moment.";
+		let known = ""; // the words before these
 		async function load() {
 			const begun = performance.now();
 			try {
@@ -94,7 +96,12 @@
 				canvas.dataset.drawn = String(d.names.length);
 				cost = performance.now() - begun;
 				if (heard > begun - late) later();
-			} catch { words.textContent = "The map is not known at this moment."; }
+				if (words.textContent === unknown) words.textContent = known;
+			} catch {
+				if (words.textContent !== unknown) known = words.textContent;
+				words.textContent = unknown;
+				if (box.dataset.mapLive) later();
+			}
 		}
 		new ResizeObserver(paint).observe(box);
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);

@@ -3,11 +3,14 @@ package frame
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"muster/server/web"
 )
@@ -22,8 +25,8 @@ const (
 	glanceMost   = heartbeat              // between two looks of a stream itself, at most
 	wholeMost    = time.Minute            // between two looks at a whole page beside it, at most
 
-	// liveShare bounds the looks of all streams together: those at what is quickly known take at most
-	// 1/20 of a processor, and those at whole pages another 1/20.
+	// liveShare bounds the looks of all streams together: while the pauses above allow it, those of
+	// the streams themselves take at most 1/20 of a processor, and those beside them another 1/20.
 	liveShare = 20
 )
 
@@ -83,11 +86,8 @@ func (s *stream) run(ctx context.Context) error {
 		case <-s.pages.needs.Stopping:
 			return nil
 		}
-		if time.Since(s.proven) >= proveEvery {
-			if !s.prove() {
-				return s.say(event("over", "", "your session has ended"))
-			}
-			s.proven = time.Now()
+		if time.Since(s.proven) >= proveEvery && !s.prove() {
+			return s.say(event("over", "", "your session has ended"))
 		}
 		if err := s.turnTo(ctx); err != nil {
 			return err
@@ -138,15 +138,11 @@ func (s *stream) turnTo(ctx context.Context) error {
 // plan decides when to look again, after a look of the stream itself that sent so many bytes.
 func (s *stream) plan(got sight, sent int) {
 	least := livePause
-	if got.light {
+	if got.light && got.err == nil {
 		least = glancePause
 		s.known(got)
 	}
-	pause := min(glanceMost, max(least, s.pause(got.took)))
-	if got.err != nil {
-		pause = troublePause // its cost says nothing
-	}
-	s.next = time.Now().Add(max(pause, atRate(sent)))
+	s.next = time.Now().Add(max(s.pause(got, least, glanceMost), atRate(sent)))
 }
 
 // known keeps which parts are quickly known, and whether all of the page has changed.
@@ -162,10 +158,14 @@ func (s *stream) known(got sight) {
 	}
 }
 
-// pause returns how long a stream waits after a look, so that the looks of all streams together
-// leave most of a processor to others.
-func (s *stream) pause(took time.Duration) time.Duration {
-	return took * liveShare * time.Duration(max(1, s.pages.lives.open.Load()))
+// pause returns how long a stream waits after a look, within bounds: so long that the looks of all
+// streams together leave most of a processor to others. The cost of a failed look says nothing.
+func (s *stream) pause(got sight, least, most time.Duration) time.Duration {
+	if got.err != nil {
+		return troublePause
+	}
+	fair := got.took * liveShare * time.Duration(max(1, s.pages.lives.open.Load()))
+	return min(most, max(least, fair))
 }
 
 // atRate returns the time that so many bytes take.
@@ -191,15 +191,14 @@ func (s *stream) lookBeside(ctx context.Context) {
 // the browser has newer ones.
 func (s *stream) tookWhole(got sight) error {
 	if got.panic != "" {
+		// The browser comes back later than at once. An error means that it has gone.
+		_ = s.say("retry: 60000\n" + event("trouble", "", "a mistake in muster: no page"))
 		panic(got.panic) // in the request to which it belongs
 	}
 	b := &s.beside
 	b.under, b.trouble = false, words(got.err)
-	wait := min(wholeMost, max(livePause, s.pause(got.took)))
-	switch {
-	case got.err != nil:
-		wait = troublePause
-	case got.turn != b.turn: // the page has changed since, or before anything quicker has told
+	wait := s.pause(got, livePause, wholeMost)
+	if got.err == nil && got.turn != b.turn { // it has changed since, or before the quick parts tell
 		wait = livePause
 	}
 	_, err := s.send(slices.DeleteFunc(got.parts, func(one piece) bool { return s.quick[one.ID] }))
@@ -207,16 +206,26 @@ func (s *stream) tookWhole(got sight) error {
 	return err
 }
 
-// prove finds the caller of the stream again, with the rights of now. It reports whether the caller
-// is still the same.
+// prove finds the caller of the stream again, with the rights of now. It reports whether the stream
+// may go on: not if the caller is another one or unknown. If nobody can say that at this moment, it
+// goes on with what was known, and asks again soon; the policy is asked at each look.
 func (s *stream) prove() bool {
 	who, err := s.pages.needs.Identify(s.asks)
 	x, known := s.w.(*web.Exchange)
-	if err != nil || !known || who.Name != x.Who.Name {
+	var answer huma.StatusError
+	switch {
+	case !known:
+		return false
+	case err == nil && who.Name != x.Who.Name:
+		return false
+	case err == nil:
+		x.Who, s.who, s.proven = who, who, time.Now()
+		return true
+	case errors.As(err, &answer) && answer.GetStatus() < http.StatusInternalServerError:
 		return false
 	}
-	x.Who, s.who = who, who
-	return true
+	s.proven = time.Now().Add(troublePause - proveEvery)
+	return x.Who.Until.IsZero() || time.Now().Before(x.Who.Until)
 }
 
 // words returns those of an error; empty: there is none.

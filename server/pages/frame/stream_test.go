@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/a-h/templ"
+	"github.com/danielgtaylor/huma/v2"
 
 	"muster/server/web"
 )
@@ -136,24 +137,27 @@ func TestAChangedTurnBringsTheWholePage(t *testing.T) {
 	url := framed(t, "user:ann", func(h House, r *http.Request) (Show, error) {
 		now := turn.Load()
 		since, shared := web.Since(r.Context())
-		if at := changed.Load(); !shared || !h.Light && at != nil && now == 2 && since.Before(*at) {
-			t.Errorf("a whole look may use what was begun at %s (%v)", since, shared)
+		if !shared {
+			t.Error("a look of a stream may not use what others were answered")
 		}
 		s := Show{Light: true, Turn: fmt.Sprint(now), Parts: []Part{text("state", fmt.Sprint("turn ", now))}}
 		if !h.Light {
-			s.Parts = append(s.Parts, text("rest", fmt.Sprint("rest of turn ", now)))
+			words := fmt.Sprint("rest of turn ", now)
+			if at := changed.Load(); at != nil && !since.Before(*at) {
+				words += ", made since then"
+			}
+			s.Parts = append(s.Parts, text("rest", words))
 		}
 		return s, nil
 	})
 	turn.Store(1)
-	parts := watch(t, url)
-	for got := range parts {
-		if got.HTML == "rest of turn 1" {
+	for got := range watch(t, url) {
+		if got.HTML == "rest of turn 1" && changed.Load() == nil {
 			at := time.Now()
 			changed.Store(&at)
 			turn.Store(2)
 		}
-		if got.HTML == "rest of turn 2" {
+		if got.HTML == "rest of turn 2, made since then" {
 			return
 		}
 	}
@@ -241,19 +245,60 @@ func TestPlacesForWholePages(t *testing.T) {
 	}
 }
 
-// All open pages together use a bounded part of a processor.
+// All open pages together use a bounded part of a processor, as long as none is looked at too rarely.
 func TestLooksOfManyPagesAreRare(t *testing.T) {
 	t.Parallel()
-	const took = 10 * time.Millisecond
 	p := &Frame{}
 	s := &stream{eye: eye{pages: p}}
+	const took = 10 * time.Millisecond
 	for _, c := range []struct {
 		open int64
+		got  sight
 		want time.Duration
-	}{{1, 200 * time.Millisecond}, {10, 2 * time.Second}, {200, 40 * time.Second}} {
+	}{
+		{1, sight{took: took}, 500 * time.Millisecond},
+		{10, sight{took: took}, 2 * time.Second},
+		{40, sight{took: took}, 8 * time.Second},
+		{200, sight{took: took}, glanceMost},
+		{1, sight{took: time.Hour}, glanceMost},
+		{200, sight{took: time.Hour, err: errors.New("away")}, troublePause},
+	} {
 		p.lives.open.Store(c.open)
-		if got := s.pause(took); got != c.want {
-			t.Errorf("%d open pages: a pause of %s, want %s", c.open, got, c.want)
+		if got := s.pause(c.got, glancePause, glanceMost); got != c.want {
+			t.Errorf("%d open pages, after %s (%v): a pause of %s, want %s", c.open, c.got.took, c.got.err, got, c.want)
+		}
+	}
+}
+
+// A stream goes on while nobody can say who listens, and ends once that is somebody else, nobody, or
+// somebody whose time is over.
+func TestAStreamAsksAgainWhoListens(t *testing.T) {
+	t.Parallel()
+	ann := web.Caller{Name: "user:ann"}
+	away := huma.Error503ServiceUnavailable("Redis is away")
+	for name, c := range map[string]struct {
+		who   web.Caller
+		err   error
+		until time.Time
+		want  bool
+		soon  bool // it asks again soon
+	}{
+		"the same":                {ann, nil, time.Time{}, true, false},
+		"somebody else":           {web.Caller{Name: "user:bob"}, nil, time.Time{}, false, false},
+		"nobody":                  {web.Caller{}, nil, time.Time{}, false, false},
+		"removed":                 {web.Caller{}, huma.Error401Unauthorized("no session"), time.Time{}, false, false},
+		"not known":               {web.Caller{}, away, time.Time{}, true, true},
+		"not known, over":         {web.Caller{}, away, time.Now().Add(-time.Second), false, true},
+		"not known, not over yet": {web.Caller{}, errors.New("dial"), time.Now().Add(time.Hour), true, true},
+	} {
+		who := ann
+		who.Until = c.until
+		s := &stream{w: &web.Exchange{Who: who}, eye: eye{pages: &Frame{needs: Needs{
+			Identify: func(*http.Request) (web.Caller, error) { return c.who, c.err }}}}}
+		got := s.prove()
+		soon := !s.proven.IsZero() && time.Since(s.proven) > proveEvery-troublePause-time.Second
+		if got != c.want || soon != c.soon {
+			t.Errorf("%s: goes on: %v, want %v; asks again soon: %v, want %v", name, got, c.want, soon, c.soon)
 		}
 	}
 }
