@@ -130,7 +130,8 @@ func TestNumbers(t *testing.T) {
 	measureLive(x, out, task)
 	other := rest("--waves", steps(), "--soak", "1s")
 	measureHeap(x, out, other)
-	measureTabs(t, b, out, "/tasks/"+other)
+	t.Run("tabs", func(t *testing.T) { measureTabs(t, b, out, "/tasks/"+other) })
+	x.visit("/fleet") // a page without a stream
 	for _, open := range []string{task, other} {
 		h.muster(t, "cancel", open, "--reason", "to measure")
 		h.awaitEnd(t, open)
