@@ -93,6 +93,29 @@ func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 	wantEmpty(t, temp)
 }
 
+// A demo whose words nobody reads any more, as behind head, still takes everything down.
+func TestADemoThatNobodyReadsLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	cmd, temp := demoIn(t, "--hosts", "10")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = write, write
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	if _, err := read.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() < 0 {
+		t.Errorf("the demo was killed: %v", err)
+	}
+	wantEmpty(t, temp)
+}
+
 func startDemo(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{t: t, name: "demo", cmd: cmd, log: newWatched(), done: make(chan struct{})}

@@ -117,6 +117,7 @@ func playDemo(c *cobra.Command, f demoFlags) error {
 // program in any case.
 func interrupts(c *cobra.Command) (ctx context.Context, hurry <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(c.Context())
+	signal.Ignore(syscall.SIGPIPE) // a reader that goes must not end it half way
 	heard := make(chan os.Signal, 1)
 	signal.Notify(heard, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	soon, quit := make(chan struct{}), make(chan struct{})
