@@ -58,15 +58,7 @@ func TestSharedAnswersAreTheSameForAll(t *testing.T) {
 func (w *world) parts(ctx context.Context, page, token string,
 	each func(id, html string) (more bool)) (over chan struct{}) {
 	w.t.Helper()
-	req, err := http.NewRequestWithContext(ctx, "GET", w.url+"/live?at="+page, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	res, err := w.client.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	res := w.openAs(ctx, "GET", "/live?at="+page, token)
 	over = make(chan struct{})
 	go func() {
 		defer close(over)

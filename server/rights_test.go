@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -54,7 +55,15 @@ func guarded(t *testing.T) *world {
 // status makes a request with a token, and returns the status without waiting for the end of a stream.
 func (w *world) status(method, path, token string) int {
 	w.t.Helper()
-	req, err := http.NewRequestWithContext(w.t.Context(), method, w.url+path, nil)
+	res := w.openAs(w.t.Context(), method, path, token)
+	res.Body.Close()
+	return res.StatusCode
+}
+
+// openAs makes a request with a token, and returns the answer, whose body may be a stream.
+func (w *world) openAs(ctx context.Context, method, path, token string) *http.Response {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, w.url+path, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -63,8 +72,7 @@ func (w *world) status(method, path, token string) int {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	res.Body.Close()
-	return res.StatusCode
+	return res
 }
 
 // A new route is refused to everybody but admins until somebody has said which right it asks for, here

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
+	"muster/api"
 	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/testkit/porttest"
@@ -36,9 +38,12 @@ func TestDrillOfALeakedToken(t *testing.T) {
 	if said, code := thief("stolen"); code != 0 {
 		t.Fatalf("the token gives no order: %s", said)
 	}
-	for said := ""; !strings.Contains(said, "submit"); { // history is written a moment later
-		said, _ = h.muster("history", "events", "--who", "user:ci", "--since", "1h")
-	}
+	h.lookUntil("history", func(c *cli.Client) (any, bool, error) { // it is written a moment later
+		var page api.PastEvents
+		ask := url.Values{"who": {"user:ci"}, "from": {"2026-01-01T00:00:00Z"}}
+		err := c.Get(t.Context(), "/v1/history/events", ask, &page)
+		return page, len(page.Events) > 0, err
+	})
 	d := drillOf(h, "A token has leaked")
 	d.wants(d.play(), "ci", "user:ci")
 	if said, code := thief("afterwards"); code != cli.ExitUsage {

@@ -8,13 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
 	"muster/internal/proc"
+	"muster/internal/wording"
 	"muster/jobs/queue/codec"
 )
 
@@ -35,13 +35,8 @@ func (s *stage) startRedis(ctx context.Context) (jobStore, error) {
 		return own, nil
 	}
 	r, bad := s.startInside()
-	r.words += fmt.Sprintf(" (no redis-server: %s)", firstLine(err))
+	r.words += fmt.Sprintf(" (no redis-server: %s)", wording.ErrorLine(err))
 	return r, bad
-}
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
 }
 
 // serverVersion matches the version in the words of redis-server --version.
@@ -50,9 +45,9 @@ var serverVersion = regexp.MustCompile(`\bv=(\d+\.\d+\.\d+)`)
 // redisConf is the configuration of the demo's redis-server. Its folder is for this user only, so
 // its socket needs no password.
 const redisConf = `port 0
-unixsocket %[1]s/redis.sock
+unixsocket %[1]q
 unixsocketperm 600
-dir %[1]s
+dir %[2]q
 save ""
 appendonly yes
 auto-aof-rewrite-percentage 0
@@ -88,12 +83,12 @@ func (s *stage) startServer(ctx context.Context) (jobStore, error) {
 		return jobStore{}, err
 	}
 	defer log.Close()
+	socket := filepath.Join(s.dir, "redis.sock")
 	own, err := proc.StartService(proc.Program{Path: path, Args: []string{"-"}, Dir: s.dir,
-		Env: proc.ChildEnv(), In: fmt.Appendf(nil, redisConf, s.dir)}, log)
+		Env: proc.ChildEnv(), In: fmt.Appendf(nil, redisConf, socket, s.dir)}, log)
 	if err != nil {
 		return jobStore{}, err
 	}
-	socket := filepath.Join(s.dir, "redis.sock")
 	if err := awaitFile(ctx, socket, own.Over()); err != nil {
 		own.Kill()
 		return jobStore{}, err

@@ -50,7 +50,7 @@ func (p *Frame) live(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Accel-Buffering", "no")
 	has := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("seen"))
 	s := &stream{eye: eyeOf(p, w, look), w: w, rc: http.NewResponseController(w), seen: seenOf(has),
-		asks: r, proven: time.Now(), opened: time.Now(), beside: besides{came: make(chan sight, 1)}}
+		asks: r, proven: time.Now(), opened: time.Now(), whole: wholeLooks{came: make(chan sight, 1)}}
 	// An error means that the browser has gone.
 	_ = s.run(r.Context())
 }

@@ -42,17 +42,17 @@ type stream struct {
 	proven time.Time // when it was last certain who listens
 	opened time.Time
 
-	quick  map[string]bool // the parts that are quickly known
-	next   time.Time       // of a look by the stream itself
-	paid   time.Time       // all that was sent fits into the rate then
-	beside besides
+	quick map[string]bool // the parts that are quickly known
+	next  time.Time       // of a look by the stream itself
+	paid  time.Time       // all that was sent fits into the rate then
+	whole wholeLooks
 
 	trouble string // why the last look failed; empty: it did not
 	told    string // the trouble that the browser shows
 }
 
-// A besides holds the looks at the whole page beside the stream.
-type besides struct {
+// WholeLooks are the looks at the whole page that go on beside a stream, one at a time.
+type wholeLooks struct {
 	turn   string    // of the page at the last look of the stream itself
 	turned time.Time // the turn had changed by then
 	due    time.Time // of the next look
@@ -66,7 +66,7 @@ type besides struct {
 // run sends what changes until the browser, the server or the session goes.
 func (s *stream) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
-	defer s.beside.wait.Wait()
+	defer s.whole.wait.Wait()
 	defer stop()
 	if err := s.rc.SetReadDeadline(time.Time{}); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *stream) run(ctx context.Context) error {
 	for timer := time.NewTimer(0); ; timer.Reset(s.rest()) {
 		select {
 		case <-timer.C:
-		case got := <-s.beside.came:
+		case got := <-s.whole.came:
 			if err := s.tookWhole(got); err != nil {
 				return err
 			}
@@ -98,20 +98,20 @@ func (s *stream) run(ctx context.Context) error {
 // rest returns how long the stream has nothing to do.
 func (s *stream) rest() time.Duration {
 	left := min(time.Until(s.next), time.Until(s.spoke.Add(heartbeat)))
-	if s.looksBeside() {
-		left = min(left, max(time.Until(s.beside.due), time.Until(s.paid)))
+	if s.mayLookWhole() {
+		left = min(left, max(time.Until(s.whole.due), time.Until(s.paid)))
 	}
 	return left
 }
 
-// looksBeside reports whether a look at the whole page may go on beside the stream.
-func (s *stream) looksBeside() bool { return len(s.quick) > 0 && !s.beside.under }
+// mayLookWhole reports whether a look at the whole page may go on beside the stream.
+func (s *stream) mayLookWhole() bool { return len(s.quick) > 0 && !s.whole.under }
 
 // turnTo looks at the page if it is time to, and sends a sign of life after a long silence.
 func (s *stream) turnTo(ctx context.Context) error {
-	if now := time.Now(); s.looksBeside() && !now.Before(s.beside.due) && !now.Before(s.paid) {
-		s.beside.under = true
-		s.lookBeside(ctx)
+	if now := time.Now(); s.mayLookWhole() && !now.Before(s.whole.due) && !now.Before(s.paid) {
+		s.whole.under = true
+		s.lookWhole(ctx)
 	}
 	if now := time.Now(); !now.Before(s.next) {
 		since := now.Add(-glancePause)
@@ -153,7 +153,7 @@ func (s *stream) known(got sight) {
 	for _, one := range got.parts {
 		s.quick[one.ID] = true
 	}
-	if b := &s.beside; b.turned.IsZero() || got.turn != b.turn {
+	if b := &s.whole; b.turned.IsZero() || got.turn != b.turn {
 		b.turn, b.turned, b.due = got.turn, time.Now(), time.Time{}
 	}
 }
@@ -171,19 +171,19 @@ func (s *stream) pause(got sight, least, most time.Duration) time.Duration {
 // atRate returns the time that so many bytes take.
 func atRate(n int) time.Duration { return time.Second * time.Duration(n) / liveRate }
 
-// lookBeside looks at the whole page while the stream goes on.
-func (s *stream) lookBeside(ctx context.Context) {
-	e, since := s.eye, s.beside.turned
+// lookWhole looks at the whole page while the stream goes on.
+func (s *stream) lookWhole(ctx context.Context) {
+	e, since := s.eye, s.whole.turned
 	if since.Before(s.opened) {
 		since = s.opened
 	}
-	s.beside.wait.Go(func() {
+	s.whole.wait.Go(func() {
 		leave := s.pages.lives.places.take(ctx, e.who.Name)
 		if leave == nil {
 			return
 		}
 		defer leave()
-		s.beside.came <- e.safely(web.WithSince(ctx, since))
+		s.whole.came <- e.safely(web.WithSince(ctx, since))
 	})
 }
 
@@ -195,7 +195,7 @@ func (s *stream) tookWhole(got sight) error {
 		_ = s.say("retry: 60000\n" + event("trouble", "", "a mistake in muster: no page"))
 		panic(got.panic) // in the request to which it belongs
 	}
-	b := &s.beside
+	b := &s.whole
 	b.under, b.trouble = false, words(got.err)
 	wait := s.pause(got, livePause, wholeMost)
 	if got.err == nil && got.turn != b.turn { // it has changed since, or before the quick parts tell
@@ -238,7 +238,7 @@ func words(err error) string {
 
 // sign returns what a stream says that has nothing to send: that it lives, or still has trouble.
 func (s *stream) sign() string {
-	if s.told = cmp.Or(s.trouble, s.beside.trouble); s.told != "" {
+	if s.told = cmp.Or(s.trouble, s.whole.trouble); s.told != "" {
 		return event("trouble", "", s.told)
 	}
 	return event("alive", "", nil)
@@ -257,7 +257,7 @@ func (s *stream) send(parts []piece) (int, error) {
 			b.WriteString(event("part", s.seen.String(), one))
 		}
 	}
-	trouble := cmp.Or(s.trouble, s.beside.trouble)
+	trouble := cmp.Or(s.trouble, s.whole.trouble)
 	if trouble != s.told || b.Len() > 0 && trouble != "" {
 		b.WriteString(s.sign())
 	}
