@@ -3,10 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"path"
 	"strings"
+
+	"muster/internal/loopback"
 )
 
 // address is the address of a server.
@@ -69,12 +70,5 @@ func (a address) checkToken(token string) error {
 // loopback reports whether the server is on this machine.
 func (a address) loopback() bool {
 	u, err := url.Parse(a.base)
-	if err != nil {
-		return false
-	}
-	if u.Hostname() == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return err == nil && ip.Unmap().IsLoopback()
+	return err == nil && loopback.Host(u.Hostname())
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net"
 	"net/mail"
-	"net/netip"
 	"net/url"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"muster/internal/loopback"
 	"muster/internal/strictyaml"
 	"muster/internal/wording"
 )
@@ -79,7 +79,7 @@ func (r *reader) mail(n *yaml.Node) *Mail {
 	}
 	if t := f["tls"]; t != nil {
 		m.TLS = r.in.Word(t, "tls", []string{"starttls", "tls", "none"})
-		if host, _, _ := net.SplitHostPort(m.Server); m.TLS == "none" && !Own(host) {
+		if host, _, _ := net.SplitHostPort(m.Server); m.TLS == "none" && !loopback.Host(host) {
 			r.in.Wrong(t.Line, "tls: none is for a server on this machine (127.0.0.1): everybody on the "+
 				"way could read the messages")
 		}
@@ -118,15 +118,9 @@ func CheckURL(text string) error {
 	case u.User != nil:
 		return fmt.Errorf("the URL of %s has a user in it: give user and password_file, or put it into "+
 			"url_file", wording.Quote(u.Hostname()))
-	case u.Scheme == "http" && !Own(u.Hostname()):
+	case u.Scheme == "http" && !loopback.Host(u.Hostname()):
 		return fmt.Errorf("%s is another machine: want https, because everybody on the way could read "+
 			"the messages", wording.Quote(u.Hostname()))
 	}
 	return nil
-}
-
-// Own reports whether a host is this machine.
-func Own(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"os"
 
@@ -13,6 +12,7 @@ import (
 	"muster/api"
 	"muster/cli"
 	"muster/internal/logins"
+	"muster/internal/loopback"
 )
 
 // NewLogin makes the command login.
@@ -71,9 +71,7 @@ func checkPlace(place string) error {
 		return errors.New("over a unix socket the kernel says who you are (muster whoami): name the " +
 			"server elsewhere with --server or MUSTER_URL; --browser logs a browser in")
 	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	here := u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback()
-	if u.Scheme == "http" && !here {
+	if u.Scheme == "http" && !loopback.Host(u.Hostname()) {
 		return fmt.Errorf("the session would travel to %s unencrypted: use https://", place)
 	}
 	return nil

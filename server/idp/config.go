@@ -3,11 +3,11 @@ package idp
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
 
 	"muster/access"
+	"muster/internal/loopback"
 	"muster/internal/wording"
 )
 
@@ -60,16 +60,11 @@ func checkIssuer(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil, u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
-	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && loopback.Host(u.Hostname()):
 		return access.CheckPrincipal(Prefix + text + "#x")
 	}
 	return fmt.Errorf("server.oidc.issuer = %q: want the https URL of the identity provider, exactly "+
 		"as it calls itself in its .well-known/openid-configuration", text)
-}
-
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // mapping reads the lines that map names of a provider to groups of policies. A name may mean

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"muster/internal/loopback"
 )
 
 // CheckURL returns an error unless browsers can reach a server at a URL.
@@ -18,7 +20,7 @@ func CheckURL(text string) error {
 	switch {
 	case err != nil, u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "",
 		strings.Trim(u.Path, "/") != "":
-	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && loopback.Host(u.Hostname()):
 		return nil
 	}
 	return fmt.Errorf("server.url = %q: want https:// and the name by which browsers reach this "+
@@ -45,7 +47,7 @@ func (s Site) Base() (string, error) {
 			continue
 		}
 		tcp = true
-		if !s.TLS && isLoopback(host) {
+		if !s.TLS && loopback.Host(host) {
 			return "http://" + place, nil
 		}
 	}
@@ -65,9 +67,4 @@ func (s Site) Base() (string, error) {
 	}
 	return "", errors.New("this server does not know the name by which browsers reach it: set " +
 		"server.url, such as https://muster.example:7070")
-}
-
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }

@@ -11,12 +11,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
 	"muster/internal/certs"
+	"muster/internal/loopback"
 	"muster/internal/wording"
 )
 
@@ -78,7 +78,7 @@ func (c Config) Validate() error {
 		wrong("traces.tls is for https://, and traces.endpoint is %s: leave one of them out",
 			wording.Clip(c.Endpoint))
 	}
-	if u.Scheme == "http" && c.Headers != nil && !isHere(u.Hostname()) {
+	if u.Scheme == "http" && c.Headers != nil && !loopback.Host(u.Hostname()) {
 		wrong("traces.headers_file: the headers would travel to %s unencrypted: use https://",
 			u.Hostname())
 	}
@@ -103,12 +103,6 @@ func (c Config) target() (*url.URL, error) {
 		u.Path = tracesPath
 	}
 	return u, nil
-}
-
-// isHere reports whether a host is this machine.
-func isHere(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // errMoved refuses an answer that sends traces elsewhere.
