@@ -10,6 +10,7 @@ import (
 	"muster/api"
 	"muster/history"
 	"muster/jobs"
+	"muster/server/draft"
 	"muster/server/intake"
 	"muster/server/web"
 )
@@ -18,6 +19,8 @@ type (
 	foreseeInput struct {
 		web.Asked
 		User string `header:"X-Muster-User" doc:"operator; counts in muster demo only"`
+		Lane string `query:"lane" doc:"key of the lane in which the task would wait for its turn"`
+		Mode string `query:"lane_mode" doc:"how it would wait there, as in a submit"`
 		Body api.Submit
 	}
 	foreseeOutput  struct{ Body api.Foresight }
@@ -48,6 +51,7 @@ func (s planRoutes) Routes(api huma.API) {
 func (s planRoutes) foresee(ctx context.Context, in *foreseeInput) (*foreseeOutput, error) {
 	name, proven, err := web.Operator(in.Caller(), in.Body.As, in.User)
 	p, err := s.intake.submits.Foresee(ctx, intake.Ask{Body: in.Body, Operator: name, Proven: proven,
+		Waits: draft.Waits{Lane: draft.Lane{Key: in.Lane, Mode: in.Mode}},
 		Wrong: web.Mistakes("body.as", err)})
 	if err != nil {
 		return nil, web.Problem(err)

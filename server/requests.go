@@ -62,7 +62,7 @@ func newRequests(s *Server, d Deps) requests {
 	if overload == (jobs.Overload{}) {
 		overload = jobs.DefaultOverload()
 	}
-	r.forecast = &foresight.Forecaster{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs,
+	r.forecast = &foresight.Forecaster{Tasks: q.Read.Tasks, Jobs: q.Read.Jobs, Lanes: q.Submit.Lined,
 		Seen: s.site.tasks.Seen, Estimates: q.Hub.Estimates, Stock: s.stock, Book: book,
 		Slots: r.openings.Slots, Staff: q.Hub.Nodes.Staff,
 		Overload: overload, Now: now}

@@ -30,10 +30,10 @@ func NewPlan() *cobra.Command {
 decide when a task is done, waves too, but no chain. It reads no secrets: their names
 are enough. It submits nothing. It lets the waiting jobs and those of the new task run
 in pretended time: with the agreed windows, approvals and freezes, the fair order of an
-overloaded queue, groups, limits, and the slots of the present nodes. It expects a job
-to take as long as the last ten successes of the same runbook with the same arguments on
-hosts of the same model and customer; without such successes, as --expect or the runbook
-says.
+overloaded queue, groups, limits, lanes, and the slots of the present nodes. It expects
+a job to take as long as the last ten successes of the same runbook with the same
+arguments on hosts of the same model and customer; without such successes, as --expect
+or the runbook says.
 
 The plan holds if no other task comes, no node leaves and nothing fails.
 
@@ -48,6 +48,7 @@ not answer.`,
   muster plan exec --on fw007 --arg cmd=reboot --override-freeze 'INC-7: the cause'
   muster plan firmware all --arg-file bundle=a.raucb --arg version=2.0 --skip-closed
   muster plan firewall all --arg-file ruleset=new.nft --waves 1,10%,100% --soak 10m
+  muster plan firewall --on 'customer=acme' --arg-file ruleset=42.nft --lane rules/acme
   muster plan --calibrate --days 90`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: complete.RunbookAndHosts,
@@ -56,6 +57,7 @@ not answer.`,
 	f.AddWhat(c)
 	f.AddTerms(c)
 	f.AddWaves(c)
+	f.AddLane(c)
 	fl.BoolVar(&calibrate, "calibrate", false, "compare plans with what happened")
 	fl.IntVar(&days, "days", days, "with --calibrate: plans of so many days")
 	return cli.Command(c, func(ctx context.Context, s *cli.Session, args []string) error {
@@ -96,8 +98,8 @@ func makePlan(ctx context.Context, s *cli.Session, f submit.RunFlags, runbook st
 		b.Secrets = map[string]string{scripts.BecomePassword: "unread"}
 	}
 	var p api.Foresight
-	err = s.Do(ctx, cli.Call{Method: http.MethodPost, Path: "/v1/plan", Body: b,
-		Bound: cli.SubmitTimeout}, &p)
+	err = s.Do(ctx, cli.Call{Method: http.MethodPost, Path: "/v1/plan",
+		Query: f.Lane(), Body: b, Bound: cli.SubmitTimeout}, &p)
 	if err != nil {
 		return submit.SubmitEnding(ctx, api.Submit{DryRun: true}, err)
 	}

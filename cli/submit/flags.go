@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -79,6 +80,12 @@ func (f *RunFlags) Add(c *cobra.Command) {
 	f.turn.add(c)
 	c.MarkFlagsMutuallyExclusive("wait", "detach", "dry-run")
 }
+
+// AddLane adds the flags of the lane.
+func (f *RunFlags) AddLane(c *cobra.Command) { f.turn.addLane(c) }
+
+// Lane returns the query that names the lane.
+func (f RunFlags) Lane() url.Values { return f.turn.query() }
 
 // RunFlags are the flags of run.
 type RunFlags struct {

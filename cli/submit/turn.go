@@ -16,16 +16,20 @@ import (
 type turnFlags struct{ supersedes, lane, mode string }
 
 func (f *turnFlags) add(c *cobra.Command) {
-	fl := c.Flags()
-	fl.StringVar(&f.supersedes, "supersedes", "",
+	c.Flags().StringVar(&f.supersedes, "supersedes", "",
 		"end the jobs that older tasks with this `key` have queued on the same hosts")
+	f.addLane(c)
+	c.MarkFlagsMutuallyExclusive("lane", "hold")
+	c.MarkFlagsMutuallyExclusive("lane", "sign")
+}
+
+func (f *turnFlags) addLane(c *cobra.Command) {
+	fl := c.Flags()
 	fl.StringVar(&f.lane, "lane", "",
 		"begin in the order of the tasks with this `key`, such as rules/acme (muster lanes)")
 	fl.StringVar(&f.mode, "lane-mode", "", "how it waits in its lane, a `mode`: "+lane.Modes)
 	cli.CompleteFlag(c, "lane-mode", string(lane.Serial), string(lane.Latest), string(lane.Gate),
 		string(lane.Pipeline), string(lane.Parallel)+"=2")
-	c.MarkFlagsMutuallyExclusive("lane", "hold")
-	c.MarkFlagsMutuallyExclusive("lane", "sign")
 }
 
 // query returns the query of the submit. It has a mode without a lane, too: the server says what is

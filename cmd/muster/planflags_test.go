@@ -14,8 +14,7 @@ var notPlanned = map[string]string{
 	"id": "plan submits nothing", "wait": "nothing runs", "detach": "nothing runs",
 	"dry-run":    "a plan is one",
 	"supersedes": "it ends jobs of others, and the plan shows the queue as it is",
-	"lane":       "its turn comes after tasks of which no plan knows", "lane-mode": "as lane",
-	"staged": "a chain of tasks", "roll-back": "a chain of tasks",
+	"staged":     "a chain of tasks", "roll-back": "a chain of tasks",
 	"hold": "people decide when it begins", "break-glass": "as sign", "sign": "it signs what is submitted",
 }
 

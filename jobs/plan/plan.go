@@ -28,6 +28,7 @@ type Task struct {
 	Jobs     []Job         // those of the first wave first
 	Waves    []int         // sizes of the waves that have not ended; none: all jobs at once
 	Soak     time.Duration // the pause after a wave
+	Turn     Turn          // its place in its lane
 }
 
 // Job is the part of a task for one host.
@@ -66,7 +67,7 @@ const (
 // opensMax bounds how often a job is moved to the next opening, before it counts as out of sight.
 const opensMax = 60
 
-// run predicts the tasks as if all of their waves were open.
+// run predicts the tasks as if those of their jobs that are given were free to begin.
 func run(w World) []Forecast {
 	out := make([]Forecast, len(w.Tasks))
 	zones := map[string]*zone{}

@@ -42,6 +42,7 @@ type Forecaster struct {
 	Seen      func(ctx context.Context, list []jobs.TaskInfo) ([]jobs.TaskInfo, error)
 	Jobs      stock.Jobs
 	Estimates Estimates
+	Lanes     Lanes
 	Stock     *stock.Store
 	Book      func(context.Context) (*windows.Book, error)
 	Slots     func(context.Context) (map[string]int, error) // of the nodes of each zone
@@ -78,14 +79,16 @@ type foretelling struct {
 	taken     map[string]*api.TakenTime // of the task that is asked for, by field
 	notes     []string
 	rolls     rollNotes
+	lanes     *lineups
 	seen      map[jobs.TaskID]bool // tasks of the queue that the caller may see
 }
 
 // A plan looks at most at so many tasks of the queue.
 const queuedMax = 500
 
-// ground puts together the tasks of the queue.
-func (f *Forecaster) ground(ctx context.Context) (*foretelling, []api.OtherTask, error) {
+// ground puts together the tasks of the queue, for a task that is asked for with its lane, if any.
+func (f *Forecaster) ground(ctx context.Context, asked draft.Lane) (*foretelling,
+	[]api.OtherTask, error) {
 	book, err := f.Book(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -103,6 +106,9 @@ func (f *Forecaster) ground(ctx context.Context) (*foretelling, []api.OtherTask,
 	if w.Slots, err = f.Slots(ctx); err != nil {
 		return nil, nil, err
 	}
+	if w.lanes, err = f.lineUp(ctx, asked); err != nil {
+		return nil, nil, err
+	}
 	others, err := f.queued(ctx, w)
 	return w, others, err
 }
@@ -110,7 +116,7 @@ func (f *Forecaster) ground(ctx context.Context) (*foretelling, []api.OtherTask,
 // foretell puts together the tasks of the queue and a new one, which is the last.
 func (f *Forecaster) foretell(ctx context.Context, p draft.Draft) (*foretelling,
 	[]api.OtherTask, error) {
-	w, others, err := f.ground(ctx)
+	w, others, err := f.ground(ctx, p.Waits.Lane)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,6 +125,7 @@ func (f *Forecaster) foretell(ctx context.Context, p draft.Draft) (*foretelling,
 	}
 	w.taken = map[string]*api.TakenTime{}
 	w.add(p)
+	w.lanes.turns(w.Tasks)
 	guessed := 0
 	for _, t := range w.taken {
 		if t.Successes == 0 {
@@ -221,14 +228,10 @@ func (f *Forecaster) queued(ctx context.Context, w *foretelling) ([]api.OtherTas
 	var out []api.OtherTask
 	paused := 0
 	for _, t := range list {
-		switch t.State {
-		case jobs.TaskPaused:
-			if w.seen[t.Task] {
+		if !w.goesOn(t) {
+			if t.State == jobs.TaskPaused && w.seen[t.Task] {
 				paused++
 			}
-			continue
-		case jobs.TaskQueued, jobs.TaskRunning:
-		default:
 			continue
 		}
 		one, left, err := f.queuedTask(ctx, w, t)
@@ -245,11 +248,26 @@ func (f *Forecaster) queued(ctx context.Context, w *foretelling) ([]api.OtherTas
 		out = append(out, api.OtherTask{Task: t.Task, Runbook: t.Runbook, Operator: t.Operator,
 			Waiting: left.waiting(), Left: left.waiting() - len(one.Jobs)})
 	}
-	w.notes = append(w.notes, w.rolls.words()...)
+	w.notes = append(append(w.notes, w.rolls.words()...), w.lanes.words(w.seen)...)
 	if paused > 0 {
 		w.notes = append(w.notes, fmt.Sprintf("%d paused tasks are taken to stay so", paused))
 	}
 	return out, nil
+}
+
+// goesOn reports whether a task of the queue does its jobs in a plan.
+func (w *foretelling) goesOn(t jobs.TaskInfo) bool {
+	switch t.State {
+	case jobs.TaskQueued, jobs.TaskRunning:
+		return true
+	case jobs.TaskPaused, jobs.TaskStopped:
+		w.lanes.halted[t.Task] = true
+	case jobs.TaskEnded:
+		w.lanes.failed[t.Task] = t.Outcomes[jobs.Succeeded] < t.Total
+	case jobs.TaskSubmitting:
+		return !t.CancelledInSubmit && w.lanes.has(t.Task)
+	}
+	return false
 }
 
 func (f *Forecaster) queuedTask(ctx context.Context, w *foretelling, t jobs.TaskInfo) (

@@ -12,6 +12,7 @@ import (
 	"muster/fleet"
 	"muster/jobs"
 	forecast "muster/jobs/plan"
+	"muster/server/draft"
 	"muster/server/web"
 )
 
@@ -38,10 +39,11 @@ func (s Routes) openings(ctx context.Context, _ *web.Nothing) (*openingsOutput, 
 // Openings foretells in which openings the jobs of the queue that need one would be done, if
 // nothing else came. Tasks and hosts that the caller does not see count, and have no name in it.
 func (f *Forecaster) Openings(ctx context.Context) (api.OpeningsAhead, error) {
-	w, _, err := f.ground(ctx)
+	w, _, err := f.ground(ctx, draft.Lane{})
 	if err != nil {
 		return api.OpeningsAhead{}, err
 	}
+	w.lanes.turns(w.Tasks)
 	out := api.OpeningsAhead{At: jobs.Time{Time: w.Now}, Openings: []api.OpeningAhead{},
 		Left: []api.PlannedPart{}, Notes: append([]string{}, w.notes...)}
 	sees, at := web.ViewOf(ctx).Sees, map[string]int{}

@@ -116,6 +116,7 @@ func (in *Intake) Tick(ctx context.Context, a Ask, offset func(host string) time
 func (in *Intake) Foresee(ctx context.Context, a Ask) (draft.Draft, error) {
 	a.Body.DryRun, a.Body.ID = true, ""
 	p, more, err := in.resolve(ctx, in.Look, a, true)
+	more = append(more, a.Waits.Lane.Check()...)
 	if err = refuse(append(a.Wrong, more...), err); err != nil {
 		return p, err
 	}
@@ -123,7 +124,10 @@ func (in *Intake) Foresee(ctx context.Context, a Ask) (draft.Draft, error) {
 	if a.Body.AllowedOnly {
 		keepAllowed(view, &p, []string{act.Runbook})
 	}
-	if err := view.Refuse(act, p.Names); err != nil || !a.Body.SkipClosed {
+	if err := view.Refuse(act, p.Names); err != nil {
+		return p, err
+	}
+	if p.Waits.Lane, err = scoped(a.Waits.Lane, p, view); err != nil || !a.Body.SkipClosed {
 		return p, err
 	}
 	wrong, err := in.Openings.SkipClosed(ctx, &p)

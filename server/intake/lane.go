@@ -51,35 +51,40 @@ func (s *submission) checkLane(context.Context) error {
 	return nil
 }
 
-// scopeLane makes a lane that of the customer of the hosts: nobody waits in the lane of a customer,
-// or ends work there, who has no hosts of that one. A lane for hosts of several customers, or of
-// none, is the house's, and whoever uses it sees the whole house.
-func (s *submission) scopeLane(view *web.View) error {
-	l := &s.ask.Waits.Lane
+// scopeLane makes a lane that of the customer of the hosts.
+func (s *submission) scopeLane(view *web.View) (err error) {
+	s.ask.Waits.Lane, err = scoped(s.ask.Waits.Lane, s.draft, view)
+	return err
+}
+
+// scoped returns the lane of the customer of a draft's hosts: nobody waits in the lane of a
+// customer, or ends work there, who has no hosts of that one. A lane for hosts of several
+// customers, or of none, is the house's, and whoever uses it sees the whole house.
+func scoped(l draft.Lane, p draft.Draft, view *web.View) (draft.Lane, error) {
 	if l.Key == "" {
-		return nil
+		return l, nil
 	}
 	if l.Mode == string(lane.Pipeline) {
-		_, err := draft.CheckOf(s.draft.Task.Spec)
-		if err == nil && len(s.draft.Secrets) > 0 {
+		_, err := draft.CheckOf(p.Task.Spec)
+		if err == nil && len(p.Secrets) > 0 {
 			err = errors.New("a task with secret arguments cannot be checked by its lane")
 		}
 		if err != nil {
-			return fault.Refuse(fault.Each("query.lane_mode", err))
+			return l, fault.Refuse(fault.Each("query.lane_mode", err))
 		}
 	}
 	of := map[string]bool{}
-	for _, h := range s.draft.Picked {
+	for _, h := range p.Picked {
 		of[h.Customer] = true
 	}
 	if len(of) == 1 {
-		l.Customer = s.draft.Picked[0].Customer
+		l.Customer = p.Picked[0].Customer
 	}
 	if l.Customer == "" && !view.All() {
-		return fault.Refuse([]error{fault.At("query.lane", "a lane is of one customer, and the hosts "+
+		return l, fault.Refuse([]error{fault.At("query.lane", "a lane is of one customer, and the hosts "+
 			"are of %d: choose hosts of one, or ask somebody who sees the whole house", len(of))})
 	}
-	return nil
+	return l, nil
 }
 
 // inLane answers a repeated submit of a task that waits in its lane; of one that a server has not
