@@ -59,6 +59,8 @@ for what in "$@"; do
 	prometheus)
 		need 'alerts and the dashboard are tried in it' 'command -v prometheus' prometheus prometheus
 		need 'it judges the rules of alerts' 'command -v promtool' prometheus prometheus
+		need 'it sends alerts, and takes ours' 'command -v prometheus-alertmanager' \
+			prometheus-alertmanager prometheus-alertmanager
 		;;
 	systemd) need 'it judges the units' 'command -v systemd-analyze' systemd ;;
 	packages)

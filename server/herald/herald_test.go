@@ -37,6 +37,7 @@ import (
 	"muster/jobs/queue/hub"
 	"muster/jobs/staff"
 	"muster/notify"
+	"muster/testkit/promtest"
 	"muster/testkit/sqltest"
 )
 
@@ -186,6 +187,21 @@ func TestAnAlertmanagerGetsAlerts(t *testing.T) {
 	}
 	if text := <-got; !strings.HasPrefix(text, `/am/api/v2/alerts m:pw [{"labels":{"alertname":"muster-test"`) {
 		t.Error(text)
+	}
+}
+
+// A real Alertmanager takes our alerts, and has them until they end.
+func TestARealAlertmanagerTakesOurAlerts(t *testing.T) {
+	t.Parallel()
+	am := promtest.StartAlertmanager(t, "http://127.0.0.1:1/nobody", "unused")
+	to := notify.Receiver{Alerts: &notify.Webhook{URL: am.URL() + "/"}}
+	if res := send(t.Context(), to, delivery(t)); res.err != nil {
+		t.Fatal(res.err)
+	}
+	list, err := am.Alerts()
+	if err != nil || len(list) != 1 || list[0].Labels["alertname"] != "muster-test" ||
+		!list[0].EndsAt.After(time.Now()) {
+		t.Errorf("it has %+v, %v", list, err)
 	}
 }
 

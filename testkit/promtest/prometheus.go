@@ -1,4 +1,5 @@
-// Package promtest gives tests a Prometheus that scrapes some addresses, and promtool.
+// Package promtest gives tests a Prometheus that scrapes some addresses, an Alertmanager, and
+// promtool.
 package promtest
 
 import (
