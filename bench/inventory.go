@@ -17,7 +17,7 @@ func readings(_ context.Context, b *bench) ([]row, error) {
 		return nil, err
 	}
 	hosts := b.size(askedHosts)
-	return b.readings(hosts, inventoryText(hosts, key))
+	return b.readings(hosts, inventoryText(hosts, 1, key))
 }
 
 // What 20,000 hosts may take: to be read, and the dearest selector.
@@ -40,11 +40,7 @@ func (b *bench) readings(hosts int, text []byte) ([]row, error) {
 	}
 	rows := []row{newRow(fmt.Sprintf("%d hosts are read from YAML", hosts), "ms", read).
 		atMost(readAtMost)}
-	for _, s := range []struct{ name, text string }{
-		{"labels", "customer=acme,role in (fw,vpn),!drained"},
-		{"all but a range", fmt.Sprintf("fw*!fw[000000-%06d]", hosts/2)},
-		{"a pattern of names", "fw*7"},
-	} {
+	for _, s := range selectors(hosts) {
 		took, err := b.selects(inv, s.text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.text, err)
@@ -53,6 +49,18 @@ func (b *bench) readings(hosts int, text []byte) ([]row, error) {
 			atMost(selectAtMost))
 	}
 	return rows, nil
+}
+
+// asked is a selector of which the time is taken.
+type asked struct{ name, text string }
+
+// selectors are those of an inventory of so many hosts.
+func selectors(hosts int) []asked {
+	return []asked{
+		{"labels", "customer=acme,role in (fw,vpn),!drained"},
+		{"all but a range", fmt.Sprintf("fw*!fw[000000-%06d]", hosts/2)},
+		{"a pattern of names", "fw*7"},
+	}
 }
 
 // selects takes the times from the text of a selector to its hosts.
@@ -75,14 +83,22 @@ func (b *bench) selects(inv *fleet.Inventory, text string) (took []float64, err 
 	return took, nil
 }
 
-// inventoryText is the YAML of so many hosts, as pairs of two customers.
-func inventoryText(hosts int, key string) []byte {
+// inventoryText is the YAML of so many hosts, as pairs of two customers, in so many zones.
+func inventoryText(hosts, zones int, key string) []byte {
 	var text bytes.Buffer
 	text.WriteString("defaults: {user: root, key: /etc/muster/id_ed25519}\nhosts:\n")
 	for i := range hosts {
-		fmt.Fprintf(&text, "  - {name: fw%06d, address: 10.%d.%d.%d, customer: %s, zone: default, "+
+		fmt.Fprintf(&text, "  - {name: fw%06d, address: 10.%d.%d.%d, customer: %s, zone: %s, "+
 			"group: pair-%d, labels: {role: fw, model: x%d}, host_key: %q}\n", i, i>>16&255, i>>8&255, i&255,
-			[]string{"acme", "globex"}[i/2%2], i/2, 100*(i%7), key)
+			[]string{"acme", "globex"}[i/2%2], zoneOf(i/2%zones), i/2, 100*(i%7), key)
 	}
 	return text.Bytes()
+}
+
+// zoneOf returns the name of a zone; the first is the default one.
+func zoneOf(i int) string {
+	if i == 0 {
+		return zone
+	}
+	return fmt.Sprint("z", i)
 }

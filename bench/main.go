@@ -43,6 +43,9 @@ func sections() []section {
 		{"fair", "a small task behind a big one", fair, false},
 		{"scale", "up to a million jobs wait", scale, false},
 		{"wake", "a job comes to an idle node", wake, false},
+		{"webhooks", "events come in beside a drain", webhooks, false},
+		{"plans", "ends of tasks, planned and real", plans, false},
+		{"big", "a million hosts, a million queued jobs", big, true},
 		{"inside", "what a step calls inside Redis", inside, true},
 	}
 }
@@ -177,10 +180,17 @@ func (o *options) measure(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, o.redis.stop()) }()
 
 	t := table{Machine: aboutMachine(o), wanted: o.wanted()}
-	for _, s := range sections() {
-		if !slices.Contains(t.wanted, s.name) {
-			continue
+	if err := o.begin(ctx, &t.Machine); err != nil {
+		return err
+	}
+	half := len(t.wanted) / 2
+	for i, s := range o.sections() {
+		if i > 0 && i == half {
+			if err := o.floor(ctx, &t.Machine.Calm, "in the middle"); err != nil {
+				return err
+			}
 		}
+		began := time.Now()
 		rows, failed := s.run(ctx, &o.bench)
 		if failed != nil {
 			// What the others have measured is not lost by it.
@@ -191,7 +201,30 @@ func (o *options) measure(ctx context.Context) (err error) {
 			}
 			continue
 		}
+		fmt.Fprintf(o.say, "%s took %s\n", s.name, time.Since(began).Round(time.Second))
 		t.add(s, rows)
 	}
+	if ctx.Err() == nil {
+		err = errors.Join(err, o.floor(ctx, &t.Machine.Calm, "at the end"))
+	}
 	return errors.Join(err, printers[o.format](os.Stdout, t))
+}
+
+// begin says whether the machine is quiet enough for what follows.
+func (o *options) begin(ctx context.Context, m *machine) error {
+	m.Calm.Load = loadAverage()
+	if err := o.floor(ctx, &m.Calm, "at the start"); err != nil {
+		return err
+	}
+	if !m.Calm.quiet(m.Cores) {
+		fmt.Fprintf(o.say, "the machine is not quiet: its load is %s\n", number(m.Calm.Load))
+	}
+	return nil
+}
+
+// sections returns those that were asked for, in the order in which they are measured.
+func (o *options) sections() []section {
+	return slices.DeleteFunc(sections(), func(s section) bool {
+		return !slices.Contains(o.wanted(), s.name)
+	})
 }

@@ -40,6 +40,7 @@ type machine struct {
 	Asynq  string `json:"asynq"`
 	Rounds int    `json:"rounds"`
 	Short  bool   `json:"short"` // not to be taken for figures
+	Calm   calm   `json:"calm"`
 }
 
 func aboutMachine(o *options) machine {
@@ -78,6 +79,7 @@ func moduleVersion(path string) string {
 func (m machine) String() string {
 	s := fmt.Sprintf("%s, %d cores, %s; %s, Redis %s (append-only file, everysec), asynq %s; "+
 		"%d rounds", m.CPU, m.Cores, m.System, m.Go, m.Redis, m.Asynq, m.Rounds)
+	s += "; " + m.Calm.words(m.Cores)
 	if m.Short {
 		s += "; a short run: no figures to keep"
 	}
