@@ -76,6 +76,7 @@ const (
 	TaskPaused     TaskState = "paused"
 	TaskStopped    TaskState = "stopped" // by its rule or a person: no further job begins
 	TaskEnded      TaskState = "ended"   // every job has its outcome
+	TaskAway       TaskState = "away"    // the Redis of a zone is away: numbers are of the others
 )
 
 // TaskInfo describes a task to people, summed over its zones.

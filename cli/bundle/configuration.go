@@ -22,6 +22,7 @@ const (
 	place              // a URL without user, password and query
 	origin             // only the scheme and the host of a URL: its path may be a secret
 	program            // a place; of a command only the program, because arguments may be secrets
+	zoned              // a zone, and the place of its server
 )
 
 // shown has a row for each key with texts. Numbers, times and switches are always shown.
@@ -30,8 +31,8 @@ var shown = map[string]how{
 	"redis.password_file": whole, "redis.sentinel.master": whole,
 	"redis.sentinel.addresses": whole, "redis.sentinel.username": whole,
 	"redis.sentinel.password": setOnly, "redis.sentinel.password_file": whole,
-	"redis.cluster.addresses": whole, "redis.tls.ca": whole, "redis.tls.cert": whole,
-	"redis.tls.key": whole, "redis.tls.server_name": whole,
+	"redis.cluster.addresses": whole, "redis.zones": zoned, "redis.tls.ca": whole,
+	"redis.tls.cert": whole, "redis.tls.key": whole, "redis.tls.server_name": whole,
 
 	"server.listen": whole, "server.socket_group": whole, "server.url": place, "server.key": whole,
 	"server.access": whole, "server.notify": whole, "server.triggers": whole,
@@ -99,6 +100,10 @@ func shownText(h how, text string) string {
 	}
 	if h == setOnly {
 		return "(set)"
+	}
+	zone, rest, pair := strings.Cut(text, "=")
+	if h == zoned && pair {
+		return zone + "=" + shownText(place, rest)
 	}
 	u, err := url.Parse(text)
 	switch {

@@ -14,6 +14,15 @@ import (
 // house for it.
 func inZones(t *testing.T, hosts int) (f *fakefleet.Fleet, h *house, abroad []string) {
 	t.Helper()
+	f, h, abroad = beforeZones(t, hosts)
+	h.server = h.start("server", "--config", h.file("muster.yaml"))
+	h.server.await("server listens")
+	return f, h, abroad
+}
+
+// beforeZones is inZones without a server.
+func beforeZones(t *testing.T, hosts int) (f *fakefleet.Fleet, h *house, abroad []string) {
+	t.Helper()
 	f, inventory := pretend(t, fakefleet.Config{Hosts: hosts})
 	parts := strings.Split(inventory, "    zone: default\n")
 	text := parts[0]
@@ -25,10 +34,7 @@ func inZones(t *testing.T, hosts int) (f *fakefleet.Fleet, h *house, abroad []st
 		}
 		text += "    zone: " + zone + "\n" + parts[i+1]
 	}
-	h = newCellar(t, text, "eu")
-	h.server = h.start("server", "--config", h.file("muster.yaml"))
-	h.server.await("server listens")
-	return f, h, abroad
+	return f, newCellar(t, text, "eu"), abroad
 }
 
 func TestOneNodeWorksOffTwoZones(t *testing.T) {

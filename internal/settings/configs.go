@@ -97,7 +97,7 @@ func (s Settings) Queue() queue.Config {
 	c.URL, c.Timeout, c.Pool, c.Durable = r.URL, r.Timeout, r.Pool, r.Durable
 	c.Unsafe, c.Plain, c.Embedded = r.Unsafe, r.Plain, r.Embedded
 	c.Login, c.TLS = queue.Login(r.Login), queue.TLS(r.TLS)
-	c.Cluster = r.Cluster.Addresses
+	c.Cluster, c.Apart = r.Cluster.Addresses, r.apart()
 	c.Sentinel = queue.Sentinel{Master: r.Sentinel.Master, Addresses: r.Sentinel.Addresses,
 		Login: queue.Login(r.Sentinel.Login)}
 	return c
@@ -215,7 +215,8 @@ func (s Settings) Validate() error {
 	errs := []error{s.Queue().Validate(), prefixed("ssh.", s.Remote().Validate()),
 		prefixed("worker: ", s.Worker().Validate())}
 	m, err := s.MasterConfig(keys.RoleNode, "muster", "")
-	errs = append(errs, err, m.Validate(), s.validateGovernor())
+	_, apart := s.Redis.readZones()
+	errs = append(errs, err, m.Validate(), s.validateGovernor(), apart)
 	if !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, s.Log.Level) {
 		errs = append(errs, fmt.Errorf("log.level = %q: want trace, debug, info, warn or error",
 			s.Log.Level))

@@ -66,6 +66,7 @@ type Redis struct {
 	Login    Login         `mapstructure:",squash"`
 	Sentinel Sentinel      `mapstructure:"sentinel"`
 	Cluster  Cluster       `mapstructure:"cluster"`
+	Zones    []string      `mapstructure:"zones"` // zone=URL of those that have one of their own
 	TLS      RedisTLS      `mapstructure:"tls"`
 	Durable  int           `mapstructure:"durable"` // replicas that must have it
 	Timeout  time.Duration `mapstructure:"timeout"` // of one call
@@ -276,6 +277,7 @@ func defaults(m local.Machine) map[string]any {
 		"redis.sentinel.password":      "",
 		"redis.sentinel.password_file": "",
 		"redis.cluster.addresses":      []string{},
+		"redis.zones":                  []string{},
 		"redis.tls.on":                 false,
 		"redis.tls.ca":                 "",
 		"redis.tls.cert":               "",

@@ -25,6 +25,7 @@ var importRules = []rule{
 var floors = map[string]int{
 	"internal/ordered":           -1,
 	"internal/wording":           -1, // the ground: fleet and windows need it, too
+	"internal/loopback":          -1,
 	"internal/lazyregexp":        -1,
 	"fleet":                      0,
 	"internal/diff":              0,
@@ -107,6 +108,7 @@ var floors = map[string]int{
 	"jobs/queue/lanes":           4,
 	"jobs/queue/form":            1,
 	"jobs/queue/hooks":           1,
+	"jobs/queue/apart":           2,
 	"jobs/queue/keys":            1,
 	"jobs/queue/orders":          4,
 	"jobs/queue/nodes":           4,

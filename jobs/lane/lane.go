@@ -113,6 +113,8 @@ const (
 // FateOf returns the fate of a task by what the queue says of it.
 func FateOf(e Entry, t jobs.TaskInfo) Fate {
 	switch {
+	case t.State == jobs.TaskAway:
+		return Living // nobody knows more at the moment
 	case t.CancelledInSubmit, t.State != jobs.TaskEnded && t.Total == 0 && e.Put:
 		return Absent
 	case e.Begun && t.State == jobs.TaskStopped && t.Running == 0 && byRule(t) &&

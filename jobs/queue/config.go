@@ -3,20 +3,25 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"muster/internal/files"
+	"muster/jobs/queue/apart"
 	"muster/jobs/queue/keys"
 )
 
 // Config says which Redis holds the queue, and how to call it. It is one server (URL), one that
-// Sentinels watch over (Sentinel), or a cluster (Cluster).
+// Sentinels watch over (Sentinel), a cluster (Cluster), or one server with others for some zones
+// (URL, Apart).
 type Config struct {
 	URL      string        `json:"url"`      // redis://, rediss:// or unix://
+	Apart    apart.Zones   `json:"apart"`    // URLs of zones that have a server of their own
 	Sentinel Sentinel      `json:"sentinel"` // Sentinels that know the server
 	Cluster  []string      `json:"cluster"`  // host:port of some nodes of a cluster
 	Login    Login         `json:"login"`    // at the servers, if the URL has none
@@ -107,8 +112,12 @@ func (c Config) kindMistakes() (errs []error) {
 	errs = append(errs, s.Login.mistakes("redis.sentinel.")...)
 	errs = append(errs, addressMistakes("redis.cluster.addresses", c.Cluster)...)
 	if watched || many {
+		if len(c.Apart) > 0 {
+			say("redis.zones beside redis.sentinel or redis.cluster: want one of them")
+		}
 		return errs
 	}
+	errs = append(errs, c.apartMistakes()...)
 	o, err := redis.ParseURL(c.URL)
 	switch {
 	case err != nil:
@@ -121,6 +130,32 @@ func (c Config) kindMistakes() (errs []error) {
 		say("redis.url has a user or password, and so have redis.username or redis.password: want one")
 	case c.TLS.On && o.TLSConfig == nil:
 		say("redis.tls.on with redis.url %s://: want rediss://", scheme(c.URL))
+	}
+	return errs
+}
+
+// on returns the configuration of the server of a URL alone.
+func (c Config) on(url string) Config {
+	c.URL, c.Apart = url, nil
+	if scheme(url) != "rediss" {
+		c.TLS = TLS{} // it is for the others
+	}
+	if o, err := redis.ParseURL(url); err == nil && o.Username+o.Password != "" {
+		c.Login = Login{} // it is for those whose URL has none
+	}
+	return c
+}
+
+// apartMistakes returns the mistakes about zones with a server of their own.
+func (c Config) apartMistakes() (errs []error) {
+	for _, zone := range slices.Sorted(maps.Keys(c.Apart)) {
+		one := c.on(c.Apart[zone])
+		for _, err := range append(one.kindMistakes(), one.plainMistakes()...) {
+			errs = append(errs, fmt.Errorf("redis.zones, zone %s: %w", zone, err))
+		}
+	}
+	for _, err := range apart.Check(apart.Name(c.URL), c.Apart.Names()) {
+		errs = append(errs, fmt.Errorf("redis.zones: %w", err))
 	}
 	return errs
 }
@@ -178,7 +213,7 @@ func (c Config) Where() string {
 		return c.Sentinel.Master + " of Sentinel " + strings.Join(c.Sentinel.Addresses, ",")
 	}
 	if o, err := redis.ParseURL(c.URL); err == nil {
-		return o.Addr
+		return o.Addr + c.Apart.Words()
 	}
 	return "redis"
 }

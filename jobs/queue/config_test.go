@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster/jobs/queue"
+	"muster/jobs/queue/apart"
 	"muster/testkit/porttest"
 	"muster/testkit/queuetest"
 	"muster/testkit/redistest"
@@ -37,6 +38,19 @@ func TestConfigReportsEveryMistake(t *testing.T) {
 		{"the other half", func(c *queue.Config) { c.Sentinel.Addresses = []string{"b", "c:1"} },
 			[]string{"redis.sentinel.master is missing", `redis.sentinel.addresses: "b": want host:port`}},
 		{"cluster", func(c *queue.Config) { c.Cluster = []string{"a:1", "[::1]:2"} }, nil},
+		{"zones of their own", func(c *queue.Config) {
+			c.Login = queue.Login{Password: "hunter2"}
+			c.Apart = apart.Zones{"zrh": "unix:///run/zrh.sock", "sin": "rediss://u:hunter2@sin.example:1/2"}
+		}, nil},
+		{"zones beside a cluster", func(c *queue.Config) {
+			c.Cluster, c.Apart = []string{"a:1"}, apart.Zones{"zrh": "redis://127.0.0.1:1"}
+		}, []string{"redis.zones beside redis.sentinel or redis.cluster"}},
+		{"a zone without a server", func(c *queue.Config) { c.Apart = apart.Zones{"zrh": "http://hunter2@h:1"} },
+			[]string{"redis.zones, zone zrh: redis.url: ", "want redis://, rediss:// or unix://"}},
+		{"a zone in plain text", func(c *queue.Config) { c.Apart = apart.Zones{"zrh": "redis://:hunter2@h:1"} },
+			[]string{"redis.zones, zone zrh: ", "plain text"}},
+		{"the slot of the hub", func(c *queue.Config) { c.Apart = apart.Zones{"hub": "redis://127.0.0.1:1"} },
+			[]string{"redis.zones: zone hub cannot have a Redis of its own"}},
 		{"bad node", func(c *queue.Config) { c.Cluster = []string{"redis://a:1"} },
 			[]string{"redis.cluster.addresses"}},
 		{"two passwords", func(c *queue.Config) {

@@ -7,13 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"muster/internal/files"
+	"muster/jobs/queue/apart"
 	"muster/jobs/queue/hooks"
 	"muster/jobs/queue/keys"
 )
@@ -21,7 +24,8 @@ import (
 // wantsTLS reports whether connections to the servers must be encrypted. If so, nothing falls back
 // to plain text.
 func (c Config) wantsTLS() bool {
-	return c.TLS.On || (len(c.Cluster) == 0 && c.Sentinel.Master == "" && scheme(c.URL) == "rediss")
+	return c.TLS.On || (len(c.Cluster) == 0 && c.Sentinel.Master == "" &&
+		(scheme(c.URL) == "rediss" || c.Apart.TLS()))
 }
 
 func (t TLS) mistakes(wanted bool) (errs []error) {
@@ -124,41 +128,53 @@ func noTLS(err error) error {
 	return err
 }
 
+// single returns the server of the URL. Without a URL it has no address.
+func (c Config) single() (s apart.Server, err error) {
+	s.Login = c.Login.provide
+	if s.Dial, err = c.dialer(); err != nil || len(c.Cluster) > 0 || c.Sentinel.Master != "" {
+		return s, err
+	}
+	o, err := redis.ParseURL(c.URL)
+	if err != nil {
+		return s, fmt.Errorf("redis.url: %s", redact(err.Error(), c.URL))
+	}
+	s.Addr, s.DB = o.Addr, o.DB
+	if o.Network == "unix" {
+		s.Dial = func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: c.Timeout}).DialContext(ctx, "unix", addr)
+		}
+	}
+	if c.Login == (Login{}) {
+		s.Login = Login{Username: o.Username, Password: o.Password}.provide
+	}
+	return s, nil
+}
+
+// provide returns the present user and password for a new connection.
+func (l Login) provide(context.Context) (username, password string, err error) { return l.read() }
+
 // connect makes the client of go-redis. The client connects with its first call.
 //
 // A script must never be repeated without our knowledge: by default go-redis sends a call that
 // timed out again, and if the first one was a take that did run, the second would claim another job
 // for the same caller.
 func (q *Conn) connect() error {
-	dial, err := q.cfg.dialer()
-	if err != nil {
-		return err
-	}
 	c := q.cfg
-	login, db, addrs := c.Login, 0, []string(nil)
+	var addrs []string
+	one, err := c.single()
 	switch {
+	case err != nil:
+		return err
 	case len(c.Cluster) > 0:
 		addrs = c.Cluster
 	case c.Sentinel.Master != "":
 		addrs = c.Sentinel.Addresses
 	default:
-		o, err := redis.ParseURL(c.URL)
-		if err != nil {
-			return fmt.Errorf("redis.url: %s", redact(err.Error(), c.URL))
-		}
-		addrs, db = []string{o.Addr}, o.DB
-		if o.Network == "unix" {
-			dial = func(ctx context.Context, _, addr string) (net.Conn, error) {
-				return (&net.Dialer{Timeout: c.Timeout}).DialContext(ctx, "unix", addr)
-			}
-		}
-		if login == (Login{}) {
-			login = Login{Username: o.Username, Password: o.Password}
-		}
+		addrs = []string{one.Addr}
 	}
 	o := &redis.UniversalOptions{
-		Addrs: addrs, DB: db, Dialer: dial, Protocol: 2,
-		CredentialsProviderContext: func(context.Context) (string, string, error) { return login.read() },
+		Addrs: addrs, DB: one.DB, Dialer: one.Dial, Protocol: 2,
+		CredentialsProviderContext: one.Login,
 		MaxRetries:                 -1,
 		DialerRetries:              1,
 		ContextTimeoutEnabled:      true,
@@ -168,6 +184,15 @@ func (q *Conn) connect() error {
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 	switch {
+	case len(c.Apart) > 0:
+		h := apart.House{Hub: apart.Name(c.URL), Zones: c.Apart.Names(), Greet: q.greet,
+			Servers: map[string]apart.Server{}}
+		for _, url := range append(slices.Collect(maps.Values(c.Apart)), c.URL) {
+			if h.Servers[apart.Name(url)], err = c.on(url).single(); err != nil {
+				return err
+			}
+		}
+		q.rdb = h.Client(o)
 	case len(c.Cluster) > 0:
 		q.rdb = q.newCluster(o)
 	case c.Sentinel.Master != "":

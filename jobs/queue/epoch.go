@@ -133,16 +133,16 @@ func (q *Conn) runID(ctx context.Context, c *redis.Conn) (string, error) {
 	if err != nil {
 		return "", q.Say("connect", err)
 	}
-	if mode := infoField(info, "redis_mode"); mode == "sentinel" {
+	if mode := codec.InfoField(info, "redis_mode"); mode == "sentinel" {
 		return "", q.Say("connect", errSentinel)
-	} else if mode != "cluster" && infoField(info, "role") == "slave" {
+	} else if mode != "cluster" && codec.InfoField(info, "role") == "slave" {
 		// In a cluster a replica itself names the node that serves a zone.
 		return "", q.Say("connect", errReplica)
 	}
-	if err := codec.OldEnough(infoField(info, "redis_version")); err != nil {
+	if err := codec.OldEnough(codec.InfoField(info, "redis_version")); err != nil {
 		return "", q.Say("connect", err)
 	}
-	return infoField(info, "run_id"), nil
+	return codec.InfoField(info, "run_id"), nil
 }
 
 // epochCall names the zone, the node and the run of the server for a call of epoch.

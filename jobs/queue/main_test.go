@@ -35,6 +35,7 @@ var (
 	sharedCluster = sync.OnceValue(func() *redistest.Cluster {
 		return redistest.StartCluster(lasting, false).Steady(lasting)
 	})
+	sharedApart = sync.OnceValue(func() *redistest.Apart { return redistest.StartApart(lasting, zone) })
 )
 
 // tctx is the context of a rapid check.

@@ -17,21 +17,9 @@ import (
 // needs.
 var ErrPermission = errors.New("the ACL of this user lacks permissions")
 
-// permitText asks Redis which commands the user of this connection may not call, without calling
-// them. Each argument is a command with its arguments, separated by blanks.
-const permitText = `local missing = {}
-if not redis.acl_check_cmd then return missing end
-for _, line in ipairs(ARGV) do
-  local words = {}
-  for word in string.gmatch(line, '%S+') do words[#words + 1] = word end
-  local known, may = pcall(redis.acl_check_cmd, unpack(words))
-  if known and not may then missing[#missing + 1] = line end
-end
-return missing`
-
 // ask returns the lines that the user of a connection may not call.
 func ask(ctx context.Context, c *redis.Client, lines []any) ([]string, error) {
-	return c.Eval(ctx, permitText, nil, lines...).StringSlice()
+	return c.Eval(ctx, keys.MayCall, nil, lines...).StringSlice()
 }
 
 // lacks returns the calls that the user of a connection must be allowed to make and is not.
@@ -45,7 +33,7 @@ func (c Config) lacks(ctx context.Context, rdb *redis.Client) ([]string, error) 
 		if command == keys.AskReplay {
 			continue
 		}
-		lines = append(lines, sample(command, zones[0]))
+		lines = append(lines, keys.Sample(command, zones[0]))
 	}
 	for _, k := range c.Role.Keys(zones) {
 		key := strings.ReplaceAll(k.Pattern, "*", "x")
@@ -70,17 +58,6 @@ func (c Config) zones() []string {
 
 const defaultZone = "default"
 
-// tooMuch returns the calls that no user of a node needs, and that would give it power over the
-// others. Another zone stands for all other zones.
-func tooMuch() []any {
-	other := "muster-another-zone"
-	return []any{"FUNCTION LOAD x", "FUNCTION DELETE x", "FUNCTION FLUSH", "SCRIPT FLUSH", "FLUSHALL",
-		"CONFIG GET x", "ACL LIST", "EXISTS " + keys.Hub("tokens", ""), "DEL " + keys.Hub("tokens", ""),
-		"DEL " + keys.Hub("inventory", ""), "DEL " + keys.Hub("schedules", ""),
-		"DEL " + keys.Hub("task:", "x"), "DEL " + keys.Zone(other, "queue", ""),
-		"DEL " + keys.Zone(other, "task:", "x")}
-}
-
 // Rights shows what the user of a connection may do at Redis.
 type Rights struct{ q *Conn }
 
@@ -91,7 +68,7 @@ func (r Rights) Excess(ctx context.Context) ([]string, error) {
 	if r.q.cfg.Role != keys.RoleNode || !r.q.cfg.named() {
 		return nil, nil
 	}
-	lines := tooMuch()
+	lines := keys.TooMuch()
 	c, _, err := r.q.At(ctx, r.q.cfg.zones()[0])
 	if err != nil {
 		return nil, err
@@ -104,41 +81,6 @@ func (r Rights) Excess(ctx context.Context) ([]string, error) {
 		}
 	}
 	return may, r.q.Say("permissions", err)
-}
-
-// sample returns a command with as many arguments as it takes, on a key of a zone that every role
-// may write.
-func sample(command, zone string) string {
-	key, channel := keys.Zone(zone, "queue", ""), keys.Zone(zone, "wake", "")
-	words := strings.ReplaceAll(strings.ToUpper(command), "|", " ")
-	switch command {
-	case "command", "info", "ping", "time", "unsubscribe", "cluster|slots", "exec", "multi", "unwatch",
-		"function|list":
-		return words
-	case "select":
-		return words + " 0"
-	case "del", "exists", "watch": // all their arguments are keys
-		return words + " " + key
-	case "wait":
-		return words + " 0 0"
-	case "script|load", "function|load", "function|delete":
-		return words + " x"
-	case "eval", "evalsha", "fcall":
-		return words + " x 1 " + key
-	case "subscribe":
-		return words + " " + channel
-	case "publish":
-		return words + " " + channel + " x"
-	case "xinfo|stream":
-		return words + " " + key
-	case "xtrim":
-		return words + " " + key + " MAXLEN 1"
-	case "xread":
-		return words + " STREAMS " + key + " 0"
-	case "xadd":
-		return words + " " + key + " * e x"
-	}
-	return words + " " + key + " 1 1 1"
 }
 
 // Permits returns an error that wraps ErrPermission if the user of this queue lacks permissions for

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 
 	"github.com/redis/go-redis/v9"
+
+	"muster/internal/loopback"
 )
 
 // ErrPlain is wrapped when a password would go over the network unencrypted.
@@ -63,14 +64,7 @@ func (c Config) hasPassword() bool {
 // onThisMachine reports whether an address is a loopback address, without asking a name server.
 func onThisMachine(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	if host == "localhost" || host == "" { // the system's words for the loopback
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
+	return err == nil && (host == "" || loopback.Host(host)) // "" is the system's word for it
 }
 
 // plainDialer opens connections without TLS. Sentinels and clusters name further addresses, so it

@@ -71,6 +71,14 @@ func eachRedis(t *testing.T, test func(t *testing.T, w world)) {
 		test(t, world{c.Config(), nil})
 		redistest.CheckIn(t, c.Config(), zone)
 	})
+	t.Run("a Redis of its own", func(t *testing.T) {
+		sharing.Lock()
+		t.Cleanup(sharing.Unlock)
+		a := sharedApart()
+		redistest.Empty(t, []*redistest.Server{a.Hub, a.Own})
+		test(t, world{a.Config(), nil})
+		redistest.CheckIn(t, a.Config(), zone)
+	})
 }
 
 // sharing is held by the test that uses the shared servers.

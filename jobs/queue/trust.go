@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"muster/jobs/queue/codec"
 	"muster/jobs/queue/keys"
 )
 
@@ -88,13 +89,7 @@ func inspect(ctx context.Context, c *redis.Client) (wrong []string, forgets bool
 	if err != nil {
 		return nil, false, err
 	}
-	if p := infoField(info, "maxmemory_policy"); p != "noeviction" {
-		wrong = append(wrong, fmt.Sprintf("maxmemory-policy is %s: set noeviction, or jobs vanish", p))
-	}
-	if infoField(info, "aof_enabled") != "1" {
-		forgets = true
-		wrong = append(wrong, "appendonly is off: set it to yes, or a restart forgets the queue")
-	}
+	wrong, forgets = codec.Forgetful(info)
 	return wrong, forgets, nil
 }
 
@@ -154,7 +149,7 @@ func (c Config) eachReplica(ctx context.Context, rdb *redis.Client,
 	if err != nil {
 		return err
 	}
-	for _, addr := range replicas(info) {
+	for _, addr := range codec.Replicas(info) {
 		o := *rdb.Options()
 		o.Addr, o.OnConnect = addr, nil
 		if o.Dialer, err = c.dialer(); err != nil {
@@ -176,32 +171,5 @@ func redisSays(err error) bool {
 	return errors.As(err, &said)
 }
 
-// replicas reads the addresses in INFO replication.
-func replicas(info string) (addrs []string) {
-	for i := 0; ; i++ {
-		line := infoField(info, "slave"+strconv.Itoa(i))
-		if line == "" {
-			return addrs
-		}
-		fields := map[string]string{}
-		for part := range strings.SplitSeq(line, ",") {
-			key, value, _ := strings.Cut(part, "=")
-			fields[key] = value
-		}
-		if fields["state"] == "online" {
-			addrs = append(addrs, fields["ip"]+":"+fields["port"])
-		}
-	}
-}
-
 // Durable describes in words how well the servers preserve what they accepted.
 func (q *Conn) Durable() string { return q.durable }
-
-func infoField(info, name string) string {
-	for line := range strings.Lines(info) {
-		if v, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(v)
-		}
-	}
-	return ""
-}

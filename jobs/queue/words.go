@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs/queue/form"
+	"muster/jobs/queue/hooks"
 	"muster/jobs/queue/keys"
 )
 
@@ -42,6 +43,16 @@ var ErrRedis = errors.New("redis")
 // Spoiled reports whether err means that a key has another type than muster gives it. Other zones
 // can still be read.
 func Spoiled(err error) bool { return err != nil && strings.Contains(err.Error(), "WRONGTYPE") }
+
+// Away reports whether err means that the Redis of a zone does not answer, where zones have their
+// own. Other zones can still be read.
+func Away(err error) bool {
+	away := new(hooks.AwayError)
+	return errors.As(err, &away)
+}
+
+// OneZone reports whether err concerns one zone alone, which is spoiled or has lost its Redis.
+func OneZone(err error) bool { return Spoiled(err) || Away(err) }
 
 // Say adds the operation and the server to an error of Redis, in words.
 func (q *Conn) Say(op string, err error) error { return q.cfg.say(op, err) }

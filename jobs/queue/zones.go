@@ -64,6 +64,24 @@ func (p Places) KnowZone(ctx context.Context, zone string) error {
 	return err
 }
 
+// Publishers returns the clients to which to subscribe for what is published in zones. The servers
+// of a cluster pass on to each other what is published, and others do not.
+func (p Places) Publishers(ctx context.Context, zones []string) (
+	map[redis.UniversalClient][]string, error) {
+	if len(p.q.cfg.Apart) == 0 {
+		return map[redis.UniversalClient][]string{p.q.rdb: zones}, nil
+	}
+	out := map[redis.UniversalClient][]string{}
+	for _, zone := range zones {
+		c, _, err := p.q.At(ctx, zone)
+		if err != nil {
+			return nil, err
+		}
+		out[c] = append(out[c], zone)
+	}
+	return out, nil
+}
+
 // Now returns the time of the server that has a zone: in a cluster each server has its own.
 func (q *Conn) Now(ctx context.Context, zone string) (time.Time, error) {
 	c, _, err := q.At(ctx, zone)

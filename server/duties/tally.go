@@ -70,7 +70,7 @@ func (y *Tally) forget() {
 func (y *Tally) count(seen map[jobs.TaskID]jobs.TaskInfo) {
 	open := map[string]int{}
 	for _, state := range []jobs.TaskState{jobs.TaskSubmitting, jobs.TaskQueued, jobs.TaskRunning,
-		jobs.TaskPaused, jobs.TaskStopped} {
+		jobs.TaskPaused, jobs.TaskStopped, jobs.TaskAway} {
 		open[string(state)] = 0
 	}
 	for _, t := range seen {

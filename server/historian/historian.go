@@ -126,12 +126,12 @@ func (h *Historian) RunOnce(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	spoiled := h.Guard.RunOnce(ctx, zones)
-	if spoiled != nil && !queue.Spoiled(spoiled) {
+	if spoiled != nil && !queue.OneZone(spoiled) {
 		return false, spoiled
 	}
 	if !h.round.begun {
 		err := h.begin(ctx)
-		if err != nil && !queue.Spoiled(err) {
+		if err != nil && !queue.OneZone(err) {
 			return false, errors.Join(spoiled, err)
 		}
 		spoiled = errors.Join(spoiled, err)
@@ -139,26 +139,26 @@ func (h *Historian) RunOnce(ctx context.Context) (more bool, err error) {
 	for _, zone := range append(zones, keys.HubZone) {
 		full, err := h.drain(ctx, zone)
 		switch {
-		case queue.Spoiled(err): // the events of other zones are stored all the same
+		case queue.OneZone(err): // the events of other zones are stored all the same
 			spoiled = errors.Join(spoiled, fmt.Errorf("zone %s: %w", zone, err))
 		case err != nil:
 			return false, err
 		}
 		more = more || full
 	}
-	if spoiled != nil {
+	if spoiled != nil && !queue.Away(spoiled) {
 		return more, spoiled
 	}
 	if err := h.healer.heal(ctx); err != nil {
-		return more, err
+		return more, errors.Join(spoiled, err)
 	}
 	if now := h.Now(); now.Sub(h.cared) >= careEvery {
 		h.cared = now
 		if err := h.care(ctx, zones); err != nil {
-			return more, err
+			return more, errors.Join(spoiled, err)
 		}
 	}
-	return more, h.forgetOld(ctx)
+	return more, errors.Join(spoiled, h.forgetOld(ctx))
 }
 
 // forgetOld deletes some of what is older than the store keeps it.

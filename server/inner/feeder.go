@@ -161,7 +161,7 @@ func (f *Feeder) RunOnce(ctx context.Context) error {
 	for _, zone := range zones {
 		err := f.stream(ctx, zone, wants)
 		switch {
-		case f.places != nil && queue.Spoiled(err): // the other zones go on
+		case f.places != nil && queue.OneZone(err): // the other zones go on
 			spoiled = errors.Join(spoiled, fmt.Errorf("zone %s: %w", zone, err))
 		case err != nil:
 			return err

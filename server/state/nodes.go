@@ -70,14 +70,14 @@ func (s NodeRoutes) depths(ctx context.Context, _ *web.Nothing) (*queueOutput, e
 		return nil, web.Problem(err)
 	}
 	missing, unknown := noNode(ctx, s.Queue, s.Stock, "")
-	if unknown != nil && !queue.Spoiled(unknown) {
+	if unknown != nil && !queue.OneZone(unknown) {
 		return nil, web.Problem(unknown)
 	}
 	zones = slices.DeleteFunc(zones, func(zone string) bool { return !s.Sees(ctx, zone) })
 	out := &queueOutput{api.QueueInfo{Zones: make([]api.Zone, 0, len(zones))}}
 	for _, zone := range zones {
 		z, err := s.zone(ctx, zone)
-		if queue.Spoiled(err) { // which is no reason to hide the other zones
+		if queue.OneZone(err) { // which is no reason to hide the other zones
 			z, err = api.Zone{Zone: zone, Trouble: err.Error()}, nil
 			z.Deferred.Appointments = []jobs.Appointment{}
 		}

@@ -123,6 +123,9 @@ func (s Scraper) zones(ctx context.Context) ([]metrics.Zone, error) {
 		d, depthErr := q.Zones.Depth(ctx, zone)
 		ends, endsErr := q.Zones.Ends(ctx, zone)
 		err := errors.Join(depthErr, endsErr)
+		if queue.Away(err) {
+			continue
+		}
 		spoiled := queue.Spoiled(err)
 		if err != nil && !spoiled {
 			return out, err

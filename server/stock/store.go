@@ -393,7 +393,10 @@ func (s *Store) lostZones(ctx context.Context, mine *Stock) ([]string, error) {
 	}
 	zones := slices.Sorted(maps.Keys(want))
 	has, err := s.needs.Counting.HostsOf(ctx, mine.Version, zones)
-	return slices.DeleteFunc(zones, func(zone string) bool { return has[zone] >= want[zone] }), err
+	return slices.DeleteFunc(zones, func(zone string) bool {
+		n, answers := has[zone]
+		return !answers || n >= want[zone]
+	}), err
 }
 
 func otherInventory(p hub.Published, mine string) string {

@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs/queue"
+	"muster/jobs/queue/apart"
 	"muster/testkit/porttest"
 )
 
@@ -199,6 +201,25 @@ func (c *Cluster) ZoneOn(t testing.TB, node int) string {
 	return ""
 }
 
+// Apart is a server with one more, which is that of a zone.
+type Apart struct {
+	Hub, Own *Server
+	zone     string
+}
+
+// StartApart starts both servers.
+func StartApart(t testing.TB, zone string) *Apart {
+	t.Helper()
+	return &Apart{StartServer(t), StartServer(t), zone}
+}
+
+// Config returns the configuration with which the queue uses both.
+func (a *Apart) Config() queue.Config {
+	cfg := a.Hub.Config()
+	cfg.Apart = apart.Zones{a.zone: a.Own.Config().URL}
+	return cfg
+}
+
 // Await repeats look until it is true.
 func Await(t testing.TB, what string, look func(context.Context) bool) {
 	t.Helper()
@@ -260,7 +281,7 @@ func dial(ctx context.Context, cfg queue.Config, zone string) (*redis.Client, er
 			SentinelAddrs: cfg.Sentinel.Addresses, Protocol: 2,
 			TLSConfig: tlsOf(cfg.Sentinel.Addresses[0])}), nil
 	}
-	o, err := redis.ParseURL(cfg.URL)
+	o, err := redis.ParseURL(cmp.Or(cfg.Apart[zone], cfg.URL))
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,10 @@ func (f Forms) look(ctx context.Context, places []place) (behind []string, err e
 	var newer []error
 	for _, p := range places {
 		v, err := f.c.Redis().HMGet(ctx, p.key, form.Field, form.FieldBy).Result()
-		if err != nil {
+		switch {
+		case queue.Away(err):
+			continue // nobody can write there, and the next look comes soon
+		case err != nil:
 			return nil, f.c.Say("form", err)
 		}
 		field, by := codec.TextOf(v, 0), codec.TextOf(v, 1)

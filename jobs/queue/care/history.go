@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
+	"muster/jobs/queue"
 	"muster/jobs/queue/codec"
 	"muster/jobs/queue/keys"
 )
@@ -87,7 +88,7 @@ func (q *History) Backlogs(ctx context.Context) ([]Backlog, error) {
 	var out []Backlog
 	for i, zone := range zones {
 		switch e := asked[i].Err(); {
-		case e != nil && strings.Contains(e.Error(), "no such key"):
+		case e != nil && (strings.Contains(e.Error(), "no such key") || queue.Away(e)):
 			continue
 		case e != nil:
 			return nil, q.c.Say("events", errors.Join(err, e))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"muster/jobs/queue"
 	"muster/jobs/queue/codec"
 	"muster/jobs/queue/form"
 	"muster/jobs/queue/keys"
@@ -73,6 +74,9 @@ func (f Forms) InUse(ctx context.Context) (list []form.Place, err error) {
 	slices.Sort(zones)
 	for _, p := range append([]place{hubPlace}, placesOf(zones)...) {
 		v, err := f.c.Redis().HMGet(ctx, p.key, form.Field, form.FieldBy).Result()
+		if queue.Away(err) {
+			continue
+		}
 		if err != nil {
 			return nil, f.c.Say("form", err)
 		}

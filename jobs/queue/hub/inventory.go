@@ -34,8 +34,9 @@ type Published struct {
 
 // Publish puts an inventory in force. Each zone gets its own hosts only. A version that is in force
 // already is left unchanged; a replaced version stays for 70 days, the lifetime of a task that
-// pinned it. If a limit is raised or removed, the jobs that wait for it may try again; a new limit
-// counts for existing tasks too.
+// pinned it. A zone whose Redis is away gets its hosts when it is back: a server that compares
+// finds them missing there. If a limit is raised or removed, the jobs that wait for it may try
+// again; a new limit counts for existing tasks too.
 func (q *Inventory) Publish(ctx context.Context, version string, hosts []fleet.Host,
 	limits []fleet.Limit) error {
 	before, err := q.Inventory(ctx)
@@ -47,7 +48,7 @@ func (q *Inventory) Publish(ctx context.Context, version string, hosts []fleet.H
 		return err
 	}
 	for zone, part := range zones {
-		if err := q.publishZone(ctx, zone, version, part); err != nil {
+		if err := q.publishZone(ctx, zone, version, part); err != nil && !queue.Away(err) {
 			return q.c.Say("publish inventory", err)
 		}
 	}
@@ -55,7 +56,7 @@ func (q *Inventory) Publish(ctx context.Context, version string, hosts []fleet.H
 		return err
 	}
 	for zone := range zones {
-		if err := q.amend(ctx, zone, version); err != nil {
+		if err := q.amend(ctx, zone, version); err != nil && !queue.Away(err) {
 			return err
 		}
 	}
@@ -146,6 +147,9 @@ func (q *Inventory) publishLimits(ctx context.Context, limits []fleet.Limit) err
 	}
 	for _, zone := range zones {
 		is, err := q.c.Redis().HGetAll(ctx, keys.Zone(zone, "limits", "")).Result()
+		if queue.Away(err) {
+			continue
+		}
 		if err != nil {
 			return q.c.Say("publish limits", err)
 		}
@@ -175,7 +179,8 @@ func (q *Inventory) retire(ctx context.Context, version string) error {
 	for _, zone := range zones {
 		for _, kind := range []string{"hosts:", "traits:"} {
 			key := keys.Zone(zone, kind, version)
-			if err := q.c.Redis().Expire(ctx, key, inventoryKeep).Err(); err != nil {
+			err := q.c.Redis().Expire(ctx, key, inventoryKeep).Err()
+			if err != nil && !queue.Away(err) {
 				return q.c.Say("publish inventory", err)
 			}
 		}

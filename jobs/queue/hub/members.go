@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"muster/jobs/queue"
 	"muster/jobs/queue/codec"
 	"muster/jobs/queue/keys"
 )
@@ -37,7 +38,8 @@ func (q *Inventory) HostsIn(ctx context.Context, zone, version string, names []s
 	return in, nil
 }
 
-// HostsOf counts the hosts of some zones in an inventory, as Redis has them.
+// HostsOf counts the hosts of some zones in an inventory, as Redis has them. A zone whose Redis is
+// away is left out.
 func (q *Inventory) HostsOf(ctx context.Context, version string, zones []string) (map[string]int,
 	error) {
 	counts := make([]*redis.IntCmd, len(zones))
@@ -47,12 +49,14 @@ func (q *Inventory) HostsOf(ctx context.Context, version string, zones []string)
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && !queue.Away(err) {
 		return nil, q.c.Say("hosts", err)
 	}
 	of := make(map[string]int, len(zones))
 	for i, zone := range zones {
-		of[zone] = int(counts[i].Val())
+		if counts[i].Err() == nil {
+			of[zone] = int(counts[i].Val())
+		}
 	}
 	return of, nil
 }

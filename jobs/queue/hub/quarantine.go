@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs/quarantine"
+	"muster/jobs/queue"
 	"muster/jobs/queue/keys"
 )
 
@@ -51,10 +52,10 @@ func (q *Drains) Quarantined(ctx context.Context) (map[string]quarantine.Mark, e
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && !queue.Away(err) {
 		return nil, q.c.Say("quarantined", err)
 	}
-	out := map[string]quarantine.Mark{}
+	out := map[string]quarantine.Mark{} // of zones whose Redis answers
 	for i, zone := range zones {
 		for host, entry := range found[i].Val() {
 			m := quarantine.ReadMark(entry)

@@ -154,35 +154,55 @@ func (q *Nodes) Nodes(ctx context.Context) ([]jobs.Node, error) {
 }
 
 // Wake sends a hint whenever a job becomes due in one of the zones. Hints may be lost; only polling
-// is reliable. The second result ends the subscription.
+// is reliable. The second result ends the subscriptions. A server of a zone that is away does not
+// keep the hints of the others: its subscription begins when it is back.
 func (q *Nodes) Wake(ctx context.Context, zones []string) (<-chan struct{}, func(), error) {
-	channels := make([]string, len(zones))
-	for i, z := range zones {
-		channels[i] = keys.Zone(z, "wake", "")
+	byServer, err := q.c.Places.Publishers(ctx, zones)
+	if err != nil {
+		return nil, nil, err
 	}
-	// By default go-redis pings every 3 s; an idle node should cost less.
-	ps := q.c.Redis().Subscribe(ctx, channels...)
-	if _, err := ps.Receive(ctx); err != nil {
-		return nil, nil, errors.Join(q.c.Say("subscribe", err), ps.Close())
+	hints := make(chan struct{}, 1)
+	var subs []*redis.PubSub
+	var away []error
+	for c, list := range byServer {
+		channels := make([]string, len(list))
+		for i, z := range list {
+			channels[i] = keys.Zone(z, "wake", "")
+		}
+		ps := c.Subscribe(ctx, channels...)
+		subs = append(subs, ps)
+		if _, err := ps.Receive(ctx); err != nil {
+			away = append(away, q.c.Say("subscribe", err))
+		}
+	}
+	var all sync.WaitGroup
+	stop := func() {
+		for _, ps := range subs {
+			ps.Close()
+		}
+		all.Wait()
+	}
+	if len(away) == len(subs) {
+		stop()
+		return nil, nil, errors.Join(away...)
 	}
 	q.order()
-	hints := make(chan struct{}, 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for m := range ps.Channel(redis.WithChannelHealthCheckInterval(time.Minute)) {
-			if m.Payload == orderedHint {
-				q.order()
-			}
-			select {
-			case hints <- struct{}{}:
-			default:
-			}
-		}
-	}()
-	stop := func() {
-		ps.Close()
-		<-done
+	for _, ps := range subs {
+		all.Go(func() { q.hint(ps, hints) })
 	}
 	return hints, stop, nil
+}
+
+// hint passes the messages of a subscription on as hints. By default go-redis pings every 3 s; an
+// idle node should cost less.
+func (q *Nodes) hint(ps *redis.PubSub, hints chan<- struct{}) {
+	for m := range ps.Channel(redis.WithChannelHealthCheckInterval(time.Minute)) {
+		if m.Payload == orderedHint {
+			q.order()
+		}
+		select {
+		case hints <- struct{}{}:
+		default:
+		}
+	}
 }

@@ -70,7 +70,11 @@ func (q *Nodes) OrderNode(ctx context.Context, node string, zones []string,
 		return q.c.Say("node order", err)
 	}
 	for _, zone := range zones { // a hint that gets lost costs a minute
-		err = errors.Join(err, q.c.Redis().Publish(ctx, keys.Zone(zone, "wake", ""), orderedHint).Err())
+		c, _, lost := q.c.At(ctx, zone)
+		if lost == nil {
+			lost = c.Publish(ctx, keys.Zone(zone, "wake", ""), orderedHint).Err()
+		}
+		err = errors.Join(err, lost)
 	}
 	return q.c.Say("node order", err)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
+	"muster/jobs/queue"
 	"muster/jobs/queue/keys"
 	"muster/jobs/staff"
 )
@@ -27,7 +28,7 @@ func (q *Nodes) Staff(ctx context.Context) (map[string]*staff.Zone, error) {
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && !queue.Away(err) {
 		return nil, q.c.Say("nodes", err)
 	}
 	for i, zone := range zones {

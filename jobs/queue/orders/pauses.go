@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs"
+	"muster/jobs/queue"
 	"muster/jobs/queue/codec"
 	"muster/jobs/queue/keys"
 )
@@ -29,7 +30,7 @@ func (q *Halts) Pauses(ctx context.Context) (jobs.Pauses, error) {
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && !queue.Away(err) {
 		return out, q.c.Say("pauses", err)
 	}
 	if halt.Val()["state"] == haltOn {
@@ -44,6 +45,9 @@ func (q *Halts) Pauses(ctx context.Context) (jobs.Pauses, error) {
 		}
 	}
 	for i, zone := range zones {
+		if cmds[i].Err() != nil {
+			continue // its Redis is away, and what was ordered for it is in the hub
+		}
 		if out.Halted == "" {
 			out.Halted = codec.TextOf(cmds[i].Val(), 0)
 		}

@@ -208,7 +208,11 @@ func (e explainer) orders(ctx context.Context, list []*jobs.JobInfo) ([]Reasons,
 func (e explainer) standing(ctx context.Context) (s standingOrders, err error) {
 	var task, all *redis.SliceCmd
 	var now *redis.TimeCmd
-	_, err = e.q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
+	c, _, err := e.q.c.At(ctx, e.zone) // TIME is of no zone: elsewhere it would ask any server
+	if err != nil {
+		return s, err
+	}
+	_, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
 		task = p.HMGet(ctx, keys.Zone(e.zone, "task:", string(e.task)), "pausedNote", "stoppedNote",
 			"inventory", "committed")
 		all = p.HMGet(ctx, keys.Zone(e.zone, "zone", ""), "halted", "paused", "frozen", "why",

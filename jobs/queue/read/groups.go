@@ -103,7 +103,7 @@ func (q *Groups) Groups(ctx context.Context) ([]jobs.Group, error) {
 	}
 	for _, zone := range zones {
 		all, _, err := q.semaphores(ctx, zone)
-		if err != nil {
+		if err != nil && !queue.Away(err) {
 			return nil, err
 		}
 		for _, s := range all {
@@ -127,7 +127,7 @@ func (q *Groups) Limits(ctx context.Context) ([]jobs.Limit, error) {
 	}
 	for _, zone := range zones {
 		all, most, err := q.semaphores(ctx, zone)
-		if err != nil {
+		if err != nil && !queue.Away(err) {
 			return nil, err
 		}
 		for _, s := range all {

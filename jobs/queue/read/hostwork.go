@@ -19,11 +19,13 @@ import (
 func (q *Tasks) HostWork(ctx context.Context, zone, host string, tasks int) (jobs.HostWork, error) {
 	w := jobs.HostWork{Jobs: []jobs.JobInfo{}}
 	var lock *redis.StringCmd
-	var now *redis.TimeCmd
 	var ids *redis.StringSliceCmd
-	_, err := q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
+	now, err := q.c.Now(ctx, zone)
+	if err != nil {
+		return w, err
+	}
+	_, err = q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
 		lock = p.HGet(ctx, keys.Zone(zone, "locks", ""), host)
-		now = p.Time(ctx)
 		ids = p.ZRevRange(ctx, keys.Hub("tasks", ""), 0, int64(tasks)-1)
 		return nil
 	})
@@ -33,7 +35,7 @@ func (q *Tasks) HostWork(ctx context.Context, zone, host string, tasks int) (job
 	// The lock holds its end, token and job; a lock that has ended may still be stored.
 	if words := strings.Fields(lock.Val()); len(words) == 3 {
 		until, _ := jobs.ParseMicros(words[0])
-		if until > jobs.MicrosOf(now.Val()) {
+		if until > jobs.MicrosOf(now) {
 			w.Lock = jobs.ID(words[2])
 			w.Until = jobs.Time{Time: until.Time().Truncate(time.Millisecond)}
 		}

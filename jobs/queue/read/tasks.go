@@ -120,7 +120,10 @@ func (q *Tasks) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 		fields = append(fields, "o:"+string(o))
 	}
 	rolls := make([]rollCmd, len(t.Zones))
-	var now *redis.TimeCmd
+	now, err := q.c.Now(ctx, keys.HubZone)
+	if err != nil {
+		return t, err
+	}
 	cmds := make([]*redis.SliceCmd, len(t.Zones))
 	_, err = q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, zone := range t.Zones {
@@ -129,22 +132,28 @@ func (q *Tasks) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 				rolls[i] = askRoll(ctx, p, zone, id)
 			}
 		}
-		now = p.Time(ctx)
 		return nil
 	})
-	if err != nil {
+	if err != nil && !queue.Away(err) {
 		return t, q.c.Say("task", err)
 	}
-	parts := make([]taskPart, len(cmds))
-	for i, cmd := range cmds {
-		parts[i] = readPart(cmd.Val())
+	var parts []taskPart
+	for _, cmd := range cmds {
+		if cmd.Err() == nil {
+			parts = append(parts, readPart(cmd.Val()))
+		}
+	}
+	if len(parts) < len(cmds) {
+		sum(&t, parts, now)
+		t.State, t.CancelledInSubmit, t.Finished = jobs.TaskAway, false, jobs.Time{}
+		return t, nil
 	}
 	if h["rollout"] != "" {
 		if t.Rollout, err = readRoll(h["rollout"], rolls[0], parts[0]); err != nil {
 			return t, fmt.Errorf("task %s: %w", id, err)
 		}
 	}
-	sum(&t, parts, now.Val())
+	sum(&t, parts, now)
 	return t, nil
 }
 
@@ -250,7 +259,11 @@ func (q *Tasks) records(ctx context.Context, zone string, task jobs.TaskID, host
 	var waiting, again, held *redis.FloatSliceCmd
 	var head *redis.SliceCmd
 	var now *redis.TimeCmd
-	_, err := q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
+	c, _, err := q.c.At(ctx, zone) // TIME is of no zone: elsewhere it would ask any server
+	if err != nil {
+		return err
+	}
+	_, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
 		waiting = p.ZMScore(ctx, keys.Zone(zone, "queue", ""), ids...)
 		again = p.ZMScore(ctx, keys.Zone(zone, "again", ""), ids...)
 		held = p.ZMScore(ctx, keys.Zone(zone, "held:", string(task)), ids...)

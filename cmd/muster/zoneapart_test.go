@@ -1,0 +1,93 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"muster/api"
+	"muster/cli"
+	"muster/jobs"
+	"muster/testkit/redistest"
+)
+
+// inOwnRedis is inZones with a Redis for zone eu, and a node for both zones.
+func inOwnRedis(t *testing.T, hosts int) (h *house, own *redistest.Server, abroad int) {
+	t.Helper()
+	_, h, list := beforeZones(t, hosts)
+	own = redistest.StartServerWithUsers(t, redistest.UsersFile(t, "eu", "default"), nil)
+	h.configure(map[string]any{"redis": map[string]any{"timeout": "2s",
+		"zones": []string{"eu=" + own.Config().URL}},
+		"master": map[string]any{"children": 8, "zones": []string{"default", "eu"}}})
+	h.server = h.start("server", "--config", h.file("muster.yaml"))
+	h.server.await("server listens")
+	h.master()
+	return h, own, len(list)
+}
+
+// awaitZone waits until the queue of a zone can be read.
+func (h *house) awaitZone(zone string) {
+	h.t.Helper()
+	h.lookUntil("the queue of zone "+zone, func(c *cli.Client) (any, bool, error) {
+		var q api.QueueInfo
+		err := c.Get(h.t.Context(), "/v1/queue", nil, &q)
+		return q, slices.ContainsFunc(q.Zones, func(z api.Zone) bool {
+			return z.Zone == zone && z.Trouble == ""
+		}), err
+	})
+}
+
+// Whatever becomes of the Redis of a zone, work of other zones goes on.
+func TestAZoneLosesItsRedisAlone(t *testing.T) {
+	t.Parallel()
+	const hosts = 30
+	h, own, abroad := inOwnRedis(t, hosts)
+	id := h.submit("all", "true")
+	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: hosts})
+	if n := own.Do(t, "EXISTS", "muster:{eu}:task:"+string(id)); n != int64(1) {
+		t.Errorf("the Redis of the zone has %v of the task", n)
+	}
+	if n := h.redis.Do(t, "EXISTS", "muster:{eu}:task:"+string(id)); n != int64(0) {
+		t.Errorf("the Redis of the hub has the zone's part of the task")
+	}
+
+	// It answers nothing any more, and does not refuse either.
+	stopped := own.Process()
+	if err := stopped.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer stopped.Signal(syscall.SIGCONT) // it cannot be ended before
+	goesOn := func() {
+		t.Helper()
+		wantOutcomes(t, h.wait(h.submit("zone=default", "true")),
+			map[jobs.Outcome]int{jobs.Succeeded: hosts - abroad})
+	}
+	goesOn()
+	var list []jobs.TaskInfo
+	h.query(&list, "tasks")
+	if len(list) != 2 || list[0].State != jobs.TaskEnded || list[1].State != jobs.TaskAway ||
+		list[1].Outcomes[jobs.Succeeded] != hosts-abroad {
+		t.Errorf("the tasks are %+v", list)
+	}
+	if out, code := h.muster("run", "exec", "--on", "zone=eu", "--arg", "cmd=true", "--detach"); code == 0 {
+		t.Errorf("a zone without its Redis took a task: %s", out)
+	}
+	if err := own.Process().Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitZone("eu")
+	wantOutcomes(t, h.wait(h.submit("zone=eu", "true")), map[jobs.Outcome]int{jobs.Succeeded: abroad})
+
+	// It is gone, and comes back as after any restart.
+	own.Kill()
+	goesOn()
+	if err := own.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitZone("eu")
+	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: hosts})
+	if out, code := h.muster("tasks"); code != 0 || strings.Count(out, "exec") < 4 {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
