@@ -90,3 +90,16 @@ func TestARuleStopsAPersonPauses(t *testing.T) {
 		}
 	}
 }
+
+// A task of which the Redis of a zone is away has not ended, whatever the other zones say.
+func TestATaskThatCannotBeReadKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	for _, e := range []Entry{{Task: "a", Put: true}, {Task: "a", Put: true, Begun: true}} {
+		for _, info := range []jobs.TaskInfo{{State: jobs.TaskAway}, {State: jobs.TaskAway, Total: 3,
+			Outcomes: jobs.Counts{jobs.Failed: 3}}} {
+			if got := FateOf(e, info); got != Living {
+				t.Errorf("%+v, %+v: %s", e, info, got)
+			}
+		}
+	}
+}
