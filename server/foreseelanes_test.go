@@ -64,7 +64,7 @@ func TestAPlanKnowsTheTurnsOfALane(t *testing.T) {
 	}
 	w.call("POST", "/v1/tasks/"+string(first.Task)+"/pause", why("not now"), nil)
 	f := w.foreseeIn("h0009", "")
-	if f.Never != 1 || !strings.Contains(f.Left[0].Why, "before it in its lane is paused or stopped") {
+	if f.Never != 1 || !strings.Contains(f.Left[0].Why, "before it in its lane is paused, stopped or away") {
 		t.Errorf("behind a task that is paused: %+v", f)
 	}
 	if f := w.foreseeIn("h0009", "parallel=3"); f.Never != 1 {

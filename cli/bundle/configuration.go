@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"muster/cli/doctor"
+	"muster/fleet"
 	"muster/internal/files"
 	"muster/internal/settings"
 )
@@ -102,8 +103,11 @@ func shownText(h how, text string) string {
 		return "(set)"
 	}
 	zone, rest, pair := strings.Cut(text, "=")
-	if h == zoned && pair {
+	switch {
+	case h == zoned && pair && fleet.CheckZone(zone) == nil:
 		return zone + "=" + shownText(place, rest)
+	case h == zoned:
+		return "(set, and no ZONE=URL)"
 	}
 	u, err := url.Parse(text)
 	switch {
@@ -146,6 +150,10 @@ func secretsIn(text string) (list []string) {
 // read here.
 func secretsOf(path string, s settings.Settings) []string {
 	list := []string{s.Redis.Login.Password, s.Redis.Sentinel.Login.Password}
+	for _, text := range s.Redis.Zones {
+		_, server, _ := strings.Cut(text, "=")
+		list = append(append(list, secretsOfURL(text)...), secretsOfURL(server)...)
+	}
 	for _, text := range append([]string{s.Redis.URL, s.Past.History.URL, s.Server.URL,
 		s.Server.OIDC.Issuer}, append(s.Hosts.Inventory, s.Past.Audit.Sinks...)...) {
 		list = append(list, secretsOfURL(text)...)

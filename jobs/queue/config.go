@@ -76,7 +76,7 @@ const durableMax = 10
 // Validate reports every mistake at once.
 func (c Config) Validate() error {
 	errs := append(c.kindMistakes(), c.Login.mistakes("redis.")...)
-	errs = append(errs, c.TLS.mistakes(c.wantsTLS())...)
+	errs = append(errs, c.TLS.mistakes(c.wantsTLS() || c.Apart.TLS())...)
 	errs = append(errs, c.plainMistakes()...)
 	if c.Durable < 0 || c.Durable > durableMax {
 		errs = append(errs, fmt.Errorf("redis.durable = %d: want 0 to %d", c.Durable, durableMax))
@@ -153,6 +153,15 @@ func (c Config) apartMistakes() (errs []error) {
 		for _, err := range append(one.kindMistakes(), one.plainMistakes()...) {
 			errs = append(errs, fmt.Errorf("redis.zones, zone %s: %w", zone, err))
 		}
+	}
+	logins := map[string]string{apart.Name(c.URL): c.URL}
+	for _, zone := range slices.Sorted(maps.Keys(c.Apart)) {
+		url := c.Apart[zone]
+		if other, known := logins[apart.Name(url)]; known && other != url {
+			errs = append(errs, fmt.Errorf("redis.zones, zone %s: the same server has another user or "+
+				"password elsewhere: want one for each server", zone))
+		}
+		logins[apart.Name(url)] = url
 	}
 	for _, err := range apart.Check(apart.Name(c.URL), c.Apart.Names()) {
 		errs = append(errs, fmt.Errorf("redis.zones: %w", err))

@@ -49,6 +49,12 @@ func TestConfigReportsEveryMistake(t *testing.T) {
 			[]string{"redis.zones, zone zrh: redis.url: ", "want redis://, rediss:// or unix://"}},
 		{"a zone in plain text", func(c *queue.Config) { c.Apart = apart.Zones{"zrh": "redis://:hunter2@h:1"} },
 			[]string{"redis.zones, zone zrh: ", "plain text"}},
+		{"two users of one server", func(c *queue.Config) {
+			c.Apart = apart.Zones{"a": "redis://u:hunter2@127.0.0.1:1", "b": "redis://v:hunter2@127.0.0.1:1"}
+		}, []string{"redis.zones, zone b: the same server has another user"}},
+		{"a hub in plain text beside TLS", func(c *queue.Config) {
+			c.URL, c.Apart = "redis://:hunter2@h:1", apart.Zones{"a": "rediss://a.example:1"}
+		}, []string{"redis.url: h:1: ", "plain text"}},
 		{"the slot of the hub", func(c *queue.Config) { c.Apart = apart.Zones{"hub": "redis://127.0.0.1:1"} },
 			[]string{"redis.zones: zone hub cannot have a Redis of its own"}},
 		{"bad node", func(c *queue.Config) { c.Cluster = []string{"redis://a:1"} },

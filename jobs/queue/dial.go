@@ -24,8 +24,7 @@ import (
 // wantsTLS reports whether connections to the servers must be encrypted. If so, nothing falls back
 // to plain text.
 func (c Config) wantsTLS() bool {
-	return c.TLS.On || (len(c.Cluster) == 0 && c.Sentinel.Master == "" &&
-		(scheme(c.URL) == "rediss" || c.Apart.TLS()))
+	return c.TLS.On || (len(c.Cluster) == 0 && c.Sentinel.Master == "" && scheme(c.URL) == "rediss")
 }
 
 func (t TLS) mistakes(wanted bool) (errs []error) {

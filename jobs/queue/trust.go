@@ -73,7 +73,12 @@ func (q *Conn) loadLibraries(ctx context.Context) error {
 	if q.cfg.Role != keys.RoleServer {
 		return nil
 	}
-	load := func(ctx context.Context, c *redis.Client) error { return q.functions.load(ctx, c, false) }
+	load := func(ctx context.Context, c *redis.Client) error {
+		if err := q.functions.load(ctx, c, false); !Away(err) {
+			return err
+		}
+		return nil // TendLibrary loads it when the server is back
+	}
 	switch rdb := q.rdb.(type) {
 	case *redis.ClusterClient:
 		return rdb.ForEachMaster(ctx, load)

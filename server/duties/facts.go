@@ -64,6 +64,9 @@ func (d *Facts) RunOnce(ctx context.Context) error {
 		if t.Runbook != FactsRunbook || d.Now().Sub(t.Submitted.Time) > d.Parts {
 			continue
 		}
+		if t.State == jobs.TaskAway {
+			continue
+		}
 		seen := d.seen[t.Task]
 		if seen == nil {
 			seen = map[jobs.ID]bool{}

@@ -81,14 +81,19 @@ func (d *Mover) RunOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	away := false // a task that cannot be moved now
 	for _, t := range tasks {
-		if t.State == jobs.TaskEnded || t.State == jobs.TaskSubmitting {
+		away = away || t.State == jobs.TaskAway
+		if t.State == jobs.TaskEnded || t.State == jobs.TaskSubmitting || t.State == jobs.TaskAway {
 			continue
 		}
 		m := moving{mover: d, book: book, stock: stock, task: t}
 		if err := m.move(ctx); err != nil && !errors.Is(err, queue.ErrNotFound) {
 			return err
 		}
+	}
+	if away {
+		return nil
 	}
 	d.again = time.Time{}
 	if changed {

@@ -260,7 +260,7 @@ func (w *foretelling) goesOn(t jobs.TaskInfo) bool {
 	switch t.State {
 	case jobs.TaskQueued, jobs.TaskRunning:
 		return true
-	case jobs.TaskPaused, jobs.TaskStopped:
+	case jobs.TaskPaused, jobs.TaskStopped, jobs.TaskAway:
 		w.lanes.halted[t.Task] = true
 	case jobs.TaskEnded:
 		w.lanes.failed[t.Task] = t.Outcomes[jobs.Succeeded] < t.Total

@@ -21,7 +21,7 @@ const turnLag = time.Second / 2
 // The reasons for tasks whose turn in their lane never comes in a plan.
 const (
 	behindFailed = "a task before it in its lane failed, and a person decides: see `muster lanes`"
-	behindHalted = "a task before it in its lane is paused or stopped, and is taken to stay so"
+	behindHalted = "a task before it in its lane is paused, stopped or away, and is taken to stay so"
 )
 
 // Lanes reads which tasks are in which lane, in their order.
@@ -35,7 +35,7 @@ type Lanes interface {
 type lineups struct {
 	lanes    [][]lane.Entry
 	replaced []jobs.TaskID        // by newer tasks of mode latest
-	halted   map[jobs.TaskID]bool // a person has paused or stopped them
+	halted   map[jobs.TaskID]bool // a person has paused or stopped them, or they cannot be read
 	failed   map[jobs.TaskID]bool // they have ended, and not all of their hosts succeeded
 }
 

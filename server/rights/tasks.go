@@ -140,6 +140,9 @@ func (t *Tasks) Seen(ctx context.Context, list []jobs.TaskInfo) ([]jobs.TaskInfo
 	seen := []jobs.TaskInfo{}
 	for _, info := range list {
 		k, err := t.find(ctx, info.Task)
+		if queue.Away(err) {
+			continue // whose it is cannot be read
+		}
 		if err != nil && !errors.Is(err, queue.ErrNotFound) { // it may just go
 			return nil, err
 		}

@@ -113,8 +113,10 @@ func (z Zones) Names() map[string]string {
 // which the client of a cluster would replace an address of the loopback.
 func Name(url string) string {
 	scheme, rest, _ := strings.Cut(url, "://")
-	if at := strings.LastIndex(rest, "@"); at >= 0 {
-		rest = rest[at+1:]
+	authority, path, slash := strings.Cut(rest, "/")
+	authority = authority[strings.LastIndex(authority, "@")+1:]
+	if slash {
+		authority += "/"
 	}
-	return scheme + "://" + rest
+	return scheme + "://" + authority + path
 }

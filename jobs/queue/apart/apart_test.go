@@ -104,6 +104,7 @@ func TestANameHasNoPassword(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
 		"redis://u:p@ss@h:1/2": "redis://h:1/2", "unix:///run/r.sock": "unix:///run/r.sock",
+		"unix:///run/a@x.sock": "unix:///run/a@x.sock", "unix://u:p@/run/a@x.sock": "unix:///run/a@x.sock",
 		"rediss://h:1": "rediss://h:1"} {
 		if got := apart.Name(url); got != want {
 			t.Errorf("%s: %s, want %s", url, got, want)

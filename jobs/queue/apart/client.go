@@ -52,12 +52,16 @@ func (h House) Client(o *redis.UniversalOptions) *redis.ClusterClient {
 			return at.Dial(ctx, network, at.Addr)
 		}
 		node.OnConnect = func(ctx context.Context, cn *redis.Conn) error {
-			return h.Greet(ctx, cn, name)
+			err := h.Greet(ctx, cn, name)
+			if err != nil && name != h.Hub {
+				err = &hooks.AwayError{Server: name, Err: err} // nobody can use it
+			}
+			return err
 		}
 		c := redis.NewClient(node)
 		if name != h.Hub {
-			c.AddHook(&hooks.Breaker{Server: name, Again: again})
 			c.AddHook(hooks.Commands{Of: hub})
+			c.AddHook(&hooks.Breaker{Server: name, Again: again})
 		}
 		return c
 	}

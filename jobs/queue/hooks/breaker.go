@@ -2,9 +2,13 @@ package hooks
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -83,20 +87,43 @@ func (b *Breaker) do(ctx context.Context, call func(context.Context) error) erro
 			return &AwayError{b.Server, was.err}
 		}
 	}
+	begun := b.broken.Load()
 	err := call(context.WithValue(ctx, trying{}, b))
-	if !unanswered(err) || ctx.Err() != nil {
-		if was != nil && ctx.Err() == nil {
-			b.broken.Store(nil)
+	end, bounded := ctx.Deadline()
+	switch gone := ctx.Err() != nil || bounded && !time.Now().Before(end); {
+	case !unusable(err):
+		if !gone && begun != nil {
+			b.broken.CompareAndSwap(begun, nil)
 		}
 		return err
+	case gone:
+		return err
 	}
-	b.broken.Store(&outage{err, proc.Boot() + b.Again})
+	b.broken.CompareAndSwap(begun, &outage{err, proc.Boot() + b.Again}) // else somebody knows better
 	return &AwayError{b.Server, err}
 }
 
-// unanswered reports whether an error means that the server has not answered in time, or cannot be
-// reached.
-func unanswered(err error) bool {
+// refusals begin the answers of a server that serves nobody now.
+var refusals = []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "NOAUTH", "WRONGPASS",
+	"ERR max number of clients", "ERR invalid password"}
+
+// unusable reports whether an error means that the server has not answered in time, cannot be
+// reached, or serves nobody.
+func unusable(err error) bool {
 	var network net.Error
-	return err != nil && errors.As(err, &network)
+	var proof *tls.CertificateVerificationError
+	var said redis.Error
+	switch {
+	case err == nil, errors.Is(err, redis.Nil):
+		return false
+	case errors.As(err, &network), errors.As(err, &proof), errors.Is(err, io.EOF),
+		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, redis.ErrPoolTimeout),
+		errors.As(err, new(*AwayError)):
+		return true
+	case errors.As(err, &said):
+		return slices.ContainsFunc(refusals, func(sign string) bool {
+			return strings.HasPrefix(said.Error(), sign)
+		})
+	}
+	return false
 }

@@ -47,17 +47,19 @@ func (q *Inventory) Publish(ctx context.Context, version string, hosts []fleet.H
 	if err != nil {
 		return err
 	}
-	for zone, part := range zones {
-		if err := q.publishZone(ctx, zone, version, part); err != nil && !queue.Away(err) {
-			return q.c.Say("publish inventory", err)
-		}
-	}
-	if err := q.publishLimits(ctx, limits); err != nil {
+	of, err := q.limitsOf(ctx, limits)
+	if err != nil {
 		return err
 	}
 	for zone := range zones {
-		if err := q.amend(ctx, zone, version); err != nil && !queue.Away(err) {
-			return err
+		if of[zone] == nil {
+			of[zone] = map[string]string{}
+		}
+	}
+	for zone, want := range of {
+		err := q.publishZone(ctx, zone, version, zones[zone], want)
+		if err != nil && !queue.Away(err) {
+			return q.c.Say("publish inventory", err)
 		}
 	}
 	now, err := q.c.Now(ctx, keys.HubZone)
@@ -113,59 +115,77 @@ func traits(h fleet.Host, limits []fleet.Limit) string {
 	return strings.Join(words, " ")
 }
 
-func (q *Inventory) publishZone(ctx context.Context, zone, version string, part *zonePart) error {
-	for kind, pairs := range map[string][]any{"hosts:": part.hosts, "traits:": part.traits} {
-		key := keys.Zone(zone, kind, version)
-		for chunk := range slices.Chunk(pairs, 2*codec.ChunkMax) {
-			if err := q.c.Redis().HSet(ctx, key, chunk...).Err(); err != nil {
-				return err
-			}
-		}
-		if err := q.c.Redis().Persist(ctx, key).Err(); err != nil {
-			return err
-		}
+// publishZone gives a zone its part of an inventory; nil: it has none, and gets its limits only.
+// The hosts come last: where they are, all else is, also if the zone was lost half way.
+func (q *Inventory) publishZone(ctx context.Context, zone, version string, part *zonePart,
+	limits map[string]string) error {
+	if part == nil {
+		return q.publishLimits(ctx, zone, limits)
+	}
+	if err := q.write(ctx, keys.Zone(zone, "traits:", version), part.traits); err != nil {
+		return err
 	}
 	// A zone that is in the list and not there is one that Redis has forgotten.
 	if err := q.c.Enter(ctx, zone); err != nil {
 		return err
 	}
-	return q.c.Redis().SAdd(ctx, keys.Hub("zones", ""), zone).Err()
-}
-
-// publishLimits gives every zone the limits of the inventory.
-func (q *Inventory) publishLimits(ctx context.Context, limits []fleet.Limit) error {
-	zones, err := q.c.Zones(ctx)
-	if err != nil {
+	if err := q.c.Redis().SAdd(ctx, keys.Hub("zones", ""), zone).Err(); err != nil {
 		return err
 	}
+	if err := q.publishLimits(ctx, zone, limits); err != nil {
+		return err
+	}
+	if err := q.amend(ctx, zone, version); err != nil {
+		return err
+	}
+	return q.write(ctx, keys.Zone(zone, "hosts:", version), part.hosts)
+}
+
+// write writes names and values, which stay.
+func (q *Inventory) write(ctx context.Context, key string, pairs []any) error {
+	for chunk := range slices.Chunk(pairs, 2*codec.ChunkMax) {
+		if err := q.c.Redis().HSet(ctx, key, chunk...).Err(); err != nil {
+			return err
+		}
+	}
+	return q.c.Redis().Persist(ctx, key).Err()
+}
+
+// limitsOf returns the limits of the inventory for every zone that was ever used.
+func (q *Inventory) limitsOf(ctx context.Context, limits []fleet.Limit) (
+	map[string]map[string]string, error) {
+	zones, err := q.c.Zones(ctx)
 	want := map[string]map[string]string{}
 	for _, zone := range zones {
 		want[zone] = map[string]string{}
 	}
 	for _, l := range limits {
+		if want[l.Zone] == nil {
+			want[l.Zone] = map[string]string{}
+		}
 		want[l.Zone][l.Name] = strconv.Itoa(l.Max)
 	}
-	for _, zone := range zones {
-		is, err := q.c.Redis().HGetAll(ctx, keys.Zone(zone, "limits", "")).Result()
-		if queue.Away(err) {
+	return want, err
+}
+
+// publishLimits gives a zone its limits.
+func (q *Inventory) publishLimits(ctx context.Context, zone string, want map[string]string) error {
+	is, err := q.c.Redis().HGetAll(ctx, keys.Zone(zone, "limits", "")).Result()
+	if err != nil {
+		return q.c.Say("publish limits", err)
+	}
+	for name := range is {
+		if _, ok := want[name]; !ok {
+			want[name] = ""
+		}
+	}
+	for name, most := range want {
+		if is[name] == most {
 			continue
 		}
-		if err != nil {
-			return q.c.Say("publish limits", err)
-		}
-		for name := range is {
-			if _, ok := want[zone][name]; !ok {
-				want[zone][name] = ""
-			}
-		}
-		for name, most := range want[zone] {
-			if is[name] == most {
-				continue
-			}
-			if _, err := q.c.Turn(ctx, zone, codec.Turn{Verb: "limit", Object: name,
-				Number: most}); err != nil {
-				return err
-			}
+		if _, err := q.c.Turn(ctx, zone, codec.Turn{Verb: "limit", Object: name,
+			Number: most}); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 // another zone is set aside there as well, and released in both.
 func (q *Drains) Quarantine(ctx context.Context, verb string, hosts map[string][]string,
 	note string) ([]string, error) {
-	before, err := q.Quarantined(ctx)
+	before, err := q.quarantined(ctx) // of all zones, or a host might seem not to be set aside
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +39,18 @@ func (q *Drains) Quarantine(ctx context.Context, verb string, hosts map[string][
 	return changed, q.tellHosts(ctx, those, verb, note)
 }
 
-// Quarantined returns the hosts that take no job but checks.
+// Quarantined returns the hosts that take no job but checks, without those of a zone whose Redis is
+// away.
 func (q *Drains) Quarantined(ctx context.Context) (map[string]quarantine.Mark, error) {
+	marks, err := q.quarantined(ctx)
+	if queue.Away(err) {
+		err = nil
+	}
+	return marks, err
+}
+
+// quarantined is Quarantined with the error of a zone that is away, beside the hosts of the others.
+func (q *Drains) quarantined(ctx context.Context) (map[string]quarantine.Mark, error) {
 	zones, err := q.c.Zones(ctx)
 	if err != nil || len(zones) == 0 {
 		return nil, err
@@ -55,7 +65,7 @@ func (q *Drains) Quarantined(ctx context.Context) (map[string]quarantine.Mark, e
 	if err != nil && !queue.Away(err) {
 		return nil, q.c.Say("quarantined", err)
 	}
-	out := map[string]quarantine.Mark{} // of zones whose Redis answers
+	out := map[string]quarantine.Mark{}
 	for i, zone := range zones {
 		for host, entry := range found[i].Val() {
 			m := quarantine.ReadMark(entry)
@@ -63,5 +73,5 @@ func (q *Drains) Quarantined(ctx context.Context) (map[string]quarantine.Mark, e
 			out[host] = m
 		}
 	}
-	return out, nil
+	return out, q.c.Say("quarantined", err)
 }

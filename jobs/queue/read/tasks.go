@@ -64,7 +64,8 @@ func (q *Tasks) addAnswers(ctx context.Context, zone string, list []jobs.JobInfo
 	return nil
 }
 
-// Tasks returns the newest tasks, newest first, at most limit.
+// Tasks returns the newest tasks, newest first, at most limit. Of a task with hosts in a zone whose
+// Redis is away it says so, with the numbers of the other zones.
 func (q *Tasks) Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error) {
 	ids, err := q.c.Redis().ZRevRange(ctx, keys.Hub("tasks", ""), 0, int64(limit)-1).Result()
 	if err != nil {
@@ -75,6 +76,9 @@ func (q *Tasks) Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error) {
 		t, err := q.Task(ctx, jobs.TaskID(id))
 		if errors.Is(err, queue.ErrNotFound) {
 			continue // it was older than tasks are kept
+		}
+		if queue.Away(err) && t.Task != "" {
+			t.State, t.CancelledInSubmit, t.Finished, err = jobs.TaskAway, false, jobs.Time{}, nil
 		}
 		if err != nil {
 			return nil, err
@@ -88,7 +92,8 @@ func (q *Tasks) Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error) {
 var taskFields = []string{"total", "running", "committed", "paused", "cancel", "started", "ended",
 	"pausedNote"}
 
-// Task returns one task, summed over its zones.
+// Task returns one task, summed over its zones. It fails if a zone cannot be read, because whoever
+// asks for one task decides by the answer.
 func (q *Tasks) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
 	var t jobs.TaskInfo
 	h, err := q.c.Redis().HGetAll(ctx, keys.Hub("task:", string(id))).Result()
@@ -145,8 +150,7 @@ func (q *Tasks) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 	}
 	if len(parts) < len(cmds) {
 		sum(&t, parts, now)
-		t.State, t.CancelledInSubmit, t.Finished = jobs.TaskAway, false, jobs.Time{}
-		return t, nil
+		return t, q.c.Say("task", err)
 	}
 	if h["rollout"] != "" {
 		if t.Rollout, err = readRoll(h["rollout"], rolls[0], parts[0]); err != nil {
