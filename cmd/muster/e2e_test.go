@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"muster/api"
+	"muster/cli"
 	"muster/internal/fakefleet"
 	"muster/jobs"
 	"muster/testkit/sshtest"
@@ -151,6 +152,11 @@ func TestAKilledMasterIsReplacedAndItsChildrenCount(t *testing.T) {
 	first := h.startTo(log, "master", "--config", h.file("muster.yaml"))
 	id := h.submit("all", "sleep 1")
 	h.awaitNode(func(n jobs.Node) bool { return len(n.Children) == 4 })
+	// A child that has no job from its master yet ends with it.
+	h.lookUntil("the number of hosts that were at work", func(*cli.Client) (any, bool, error) {
+		n := len(f.Log())
+		return n, n >= 8, nil
+	})
 	before := children(first.cmd.Process.Pid)
 	first.kill()
 	if alive := slices.DeleteFunc(slices.Clone(before), func(pid int) bool { return !isWorker(pid) }); len(alive) != 4 {

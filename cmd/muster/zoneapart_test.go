@@ -12,17 +12,21 @@ import (
 	"muster/testkit/redistest"
 )
 
-// inOwnRedis is inZones with a Redis for zone eu, and a node for both zones.
+// inOwnRedis is inZones with a Redis for zone eu, and a node for each zone.
 func inOwnRedis(t *testing.T, hosts int) (h *house, own *redistest.Server, abroad int) {
 	t.Helper()
 	_, h, list := beforeZones(t, hosts)
 	own = redistest.StartServerWithUsers(t, redistest.UsersFile(t, "eu", "default"), nil)
-	h.configure(map[string]any{"redis": map[string]any{"timeout": "2s",
-		"zones": []string{"eu=" + own.Config().URL}},
-		"master": map[string]any{"children": 8, "zones": []string{"default", "eu"}}})
+	apart := map[string]any{"zones": []string{"eu=" + own.Config().URL}}
+	h.configure(map[string]any{"redis": apart})
 	h.server = h.start("server", "--config", h.file("muster.yaml"))
 	h.server.await("server listens")
-	h.master()
+	for name, zone := range map[string]string{"home": "default", "abroad": "eu"} {
+		h.zone = zone
+		h.configure(map[string]any{"redis": apart, "node": map[string]any{"name": name, "dir": h.file(name)},
+			"master": map[string]any{"zones": []string{zone}, "slots": 4}})
+		h.master()
+	}
 	return h, own, len(list)
 }
 
