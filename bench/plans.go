@@ -11,10 +11,7 @@ import (
 	"muster/jobs"
 )
 
-const (
-	planHosts = 60
-	taught    = 10 // successes of which an estimate is made
-)
+const planHosts = 60
 
 // A sample is a task whose end is planned, as an operator submits it.
 type sample struct {
@@ -27,6 +24,11 @@ type sample struct {
 type foresight struct {
 	At     jobs.Time `json:"at"`
 	Others []planned `json:"others"`
+	Takes  []taken   `json:"takes"`
+}
+
+type taken struct {
+	Successes int `json:"successes"`
 }
 
 type planned struct {
@@ -83,11 +85,19 @@ func plans(ctx context.Context, b *bench) (rows []row, err error) {
 	}, nil
 }
 
-// teach lets some work succeed, so that there is an estimate of it.
+// teach lets some work succeed, and waits until a plan has an estimate of it.
 func (h *house) teach(ctx context.Context, seconds int) error {
-	_, err := h.run(ctx, nil, "run", "exec", fmt.Sprintf("fw[0001-%04d]", taught), "--arg",
-		sleeping(seconds), "--wait", "-o", "json")
-	return err
+	if _, err := h.run(ctx, nil, "run", "exec", "all", "--arg", sleeping(seconds), "--wait", "-o",
+		"json"); err != nil {
+		return err
+	}
+	return h.server.until(ctx, 10*look, func() (bool, error) {
+		var f foresight
+		_, err := h.run(ctx, &f, "plan", "exec", "all", "--arg", sleeping(seconds), "-o", "json")
+		return len(f.Takes) > 0 && !slices.ContainsFunc(f.Takes, func(t taken) bool {
+			return t.Successes == 0
+		}), err
+	})
 }
 
 func sleeping(seconds int) string { return fmt.Sprintf("cmd=sleep %d", seconds) }

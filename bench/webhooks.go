@@ -19,7 +19,7 @@ import (
 
 const (
 	webhookSource   = "rules"
-	webhookSecret   = "of the bench"
+	webhookSecret   = "of-the-bench-5f1d3c9b7a864e20b1c2"
 	webhooksAMinute = 10000
 	webhookMost     = 50 // ms to the answer, for 99 of 100
 )
