@@ -23,9 +23,11 @@ func (r Redis) readZones() (apart.Zones, error) {
 	for i, pair := range r.Zones {
 		zone, url, _ := strings.Cut(pair, "=")
 		switch {
-		case url == "", fleet.CheckZone(zone) != nil:
+		case url == "", strings.ContainsAny(zone, ":/@"):
 			// The text is not shown: it may be a URL with a password.
 			bad("redis.zones: text %d: want ZONE=URL such as zrh=rediss://redis.zrh.example.org:6380", i+1)
+		case fleet.CheckZone(zone) != nil:
+			bad("redis.zones: text %d: %w", i+1, fleet.CheckZone(zone))
 		case out[zone] != "":
 			bad("redis.zones: zone %s is there twice", zone)
 		default:

@@ -18,7 +18,7 @@ func TestZonesWithARedisOfTheirOwn(t *testing.T) {
 	}
 	file = write(t, `redis: {zones: ["redis://u:hunter2==@h:1", "A B=redis://h:1", a=redis://h:1, a=redis://h:2]}`+"\n")
 	_, err = read(Source{File: file}, here)
-	for _, want := range []string{"text 1: want ZONE=URL", "text 2: want ZONE=URL", "zone a is there twice"} {
+	for _, want := range []string{"text 1: want ZONE=URL", `text 2: name "A B" has`, "zone a is there twice"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q:\n%v", want, err)
 		}

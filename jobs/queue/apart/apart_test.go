@@ -41,7 +41,7 @@ func TestEachSlotHasOneServer(t *testing.T) {
 		zones := rapid.MapOf(rapid.StringMatching(`[a-z]{1,4}`),
 			rapid.SampledFrom([]string{"redis://a:1", "redis://b:1", "redis://hub:1"})).Draw(t, "zones")
 		if apart.Check("redis://hub:1", zones) != nil {
-			t.Skip("two want the same slot")
+			return // two want the same slot
 		}
 		for zone, server := range zones {
 			if got := serverOf(t, "redis://hub:1", zones, apart.Slot(zone)); got != server {

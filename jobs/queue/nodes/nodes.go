@@ -182,7 +182,7 @@ func (q *Nodes) Wake(ctx context.Context, zones []string) (<-chan struct{}, func
 		}
 		all.Wait()
 	}
-	if len(away) == len(subs) {
+	if len(away) > 0 && len(away) == len(subs) {
 		stop()
 		return nil, nil, errors.Join(away...)
 	}

@@ -92,13 +92,33 @@ func (q *Tasks) Tasks(ctx context.Context, limit int) ([]jobs.TaskInfo, error) {
 var taskFields = []string{"total", "running", "committed", "paused", "cancel", "started", "ended",
 	"pausedNote"}
 
+// head returns what the zones of a task share, and the time of the hub, in one call.
+func (q *Tasks) head(ctx context.Context, id jobs.TaskID) (h map[string]string, now time.Time,
+	err error) {
+	c, _, err := q.c.At(ctx, keys.HubZone)
+	if err != nil {
+		return nil, now, err
+	}
+	var all *redis.MapStringStringCmd
+	var at *redis.TimeCmd
+	_, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
+		all, at = p.HGetAll(ctx, keys.Hub("task:", string(id))), p.Time(ctx)
+		return nil
+	})
+	if err != nil {
+		q.c.Elsewhere(ctx)
+		return nil, now, q.c.Say("task", err)
+	}
+	return all.Val(), at.Val(), nil
+}
+
 // Task returns one task, summed over its zones. It fails if a zone cannot be read, because whoever
 // asks for one task decides by the answer.
 func (q *Tasks) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error) {
 	var t jobs.TaskInfo
-	h, err := q.c.Redis().HGetAll(ctx, keys.Hub("task:", string(id))).Result()
+	h, now, err := q.head(ctx, id)
 	if err != nil {
-		return t, q.c.Say("task", err)
+		return t, err
 	}
 	if len(h) == 0 {
 		return t, fmt.Errorf("task %s: %w", id, queue.ErrNotFound)
@@ -125,10 +145,6 @@ func (q *Tasks) Task(ctx context.Context, id jobs.TaskID) (jobs.TaskInfo, error)
 		fields = append(fields, "o:"+string(o))
 	}
 	rolls := make([]rollCmd, len(t.Zones))
-	now, err := q.c.Now(ctx, keys.HubZone)
-	if err != nil {
-		return t, err
-	}
 	cmds := make([]*redis.SliceCmd, len(t.Zones))
 	_, err = q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, zone := range t.Zones {
