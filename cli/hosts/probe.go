@@ -106,7 +106,10 @@ done
 say stuck "$stuck"
 [ -n "$place" ] || for dir in DIR "${HOME:-/}/.local/state/muster-record"; do
 	at=$dir
-	while [ ! -e "$at" ] && [ "$at" != / ]; do at=$(dirname "$at"); done
+	while [ -n "$at" ] && [ ! -e "$at" ]; do
+		case $at in */*) at=${at%/*} ;; *) at= ;; esac
+	done
+	at=${at:-/}
 	[ -d "$at" ] && [ -w "$at" ] && [ -x "$at" ] || continue
 	[ "$at" != "$dir" ] || [ -O "$dir" ] || continue
 	place=$at
