@@ -116,7 +116,7 @@ say stuck "$stuck"
 	break
 done
 say place "$place"
-[ -z "$place" ] || say free "$(df -Pk "$place" 2>/dev/null | tail -n 1 | tr -s ' ' | cut -d ' ' -f 4)"
+[ -z "$place" ] || say free "$( (df -Pk "$place" | tail -n 1 | tr -s ' ' | cut -d ' ' -f 4) 2>/dev/null)"
 SUDO
 say end
 `)

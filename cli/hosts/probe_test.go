@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -38,13 +39,15 @@ func TestTheProbeEndsOnAHostWithFewPrograms(t *testing.T) {
 			p := newHostProbe("/nowhere/records", false)
 			c := exec.CommandContext(ctx, sh, "-c", p.script())
 			c.Dir, c.Env = t.TempDir(), []string{"PATH=" + bin, "HOME=" + home}
+			var errs strings.Builder
+			c.Stderr = &errs
 			said, err := c.Output()
 			if err != nil {
 				t.Fatalf("the probe ended with %v after:\n%s", err, said)
 			}
 			answers, noise := p.answers(string(said))
-			if _, ended := answers["end"]; !ended || noise {
-				t.Errorf("the probe said:\n%s", said)
+			if _, ended := answers["end"]; !ended || noise || errs.Len() > 0 {
+				t.Errorf("the probe said:\n%s\nand beside it:\n%s", said, errs.String())
 			}
 			if answers["place"] == "" && os.Geteuid() == 0 {
 				t.Error("no place for records was found, and root may write anywhere")
