@@ -81,8 +81,13 @@ func (s Source) kind(m Message, doc any) (string, error) {
 	}
 	var parts []string
 	if s.Form.Kind == "" {
-		for _, path := range s.Form.KindAt {
-			if text, err := jsonpath.Find(doc, path); err == nil {
+		for i, path := range s.Form.KindAt {
+			text, err := jsonpath.Find(doc, path)
+			if err != nil && i == 0 && s.Form.KindElse != "" {
+				text, err = jsonpath.Find(doc, s.Form.KindElse)
+				text = text[strings.LastIndexByte(text, '.')+1:]
+			}
+			if err == nil {
 				parts = append(parts, text)
 			}
 		}

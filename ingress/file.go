@@ -164,9 +164,9 @@ func (r *reader) form(f *Form, p field) {
 	case "tolerance":
 		f.Tolerance = r.in.Duration(p.value, p.key, time.Second, time.Hour)
 	case "kind":
-		f.Kind, f.KindAt = r.header(p), nil
+		f.Kind, f.KindAt, f.KindElse = r.header(p), nil, ""
 	case "kind_at":
-		f.Kind, f.KindAt = "", []string{r.path(p)}
+		f.Kind, f.KindAt, f.KindElse = "", []string{r.path(p)}, ""
 	}
 }
 

@@ -22,8 +22,9 @@ const secretText = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 // sentAt is the time of the recorded request of Standard Webhooks.
 var sentAt = time.Unix(1795863634, 0)
 
-// recorded are sources, each with what its recorded request is: testdata/NAME.http has the form in
-// which the sender documents it, and openssl made the MACs.
+// recorded are sources, each with what its recorded request is. Gitea 1.26.0 itself has sent
+// gitea.http, after a push. The others have the form in which the sender documents it or, for NetBox
+// 4.6.8 and GitLab, in which its source makes it, and openssl made the MACs.
 var recorded = []struct {
 	name, yaml, secret string
 	want               Delivery // without the id
@@ -34,6 +35,8 @@ var recorded = []struct {
 	{"forgejo", "preset: forgejo", secretText, Delivery{Kind: "push"}},
 	{"bitbucket", "preset: bitbucket", secretText, Delivery{Kind: "repo:push"}},
 	{"netbox", "preset: netbox, customer_at: data.tenant.slug", secretText,
+		Delivery{Kind: "device.updated", Customer: "acme"}},
+	{"netbox-4.6", "preset: netbox, customer_at: data.tenant.slug", secretText,
 		Delivery{Kind: "device.updated", Customer: "acme"}},
 	{"alertmanager", "preset: alertmanager, customer_at: commonLabels.customer", secretText,
 		Delivery{Kind: "firing", Customer: "acme"}},

@@ -36,6 +36,9 @@ type Form struct {
 
 	Kind   string   // header with the kind of the event; empty: it is in the body
 	KindAt []string // paths in the body whose values, with dots between them, are the kind
+	// KindElse is the path of a name with dots, whose last part stands for the first of KindAt in a
+	// body without that one.
+	KindElse string
 }
 
 // bearer is the header of tokens, unless a source says another one.
@@ -57,7 +60,8 @@ var presets = map[string]Form{
 	"bitbucket": {Proof: HMAC, Header: "X-Hub-Signature", Prefix: "sha256=", Hash: "sha256",
 		Encoding: "hex", Kind: "X-Event-Key"},
 	"netbox": {Proof: HMAC, Header: "X-Hook-Signature", Hash: "sha512", Encoding: "hex",
-		KindAt: []string{"model", "event"}},
+		// NetBox 4.5 has no model any more, and 4.4 is the first one with object_type (dcim.device).
+		KindAt: []string{"model", "event"}, KindElse: "object_type"},
 	"alertmanager": {Proof: Token, Header: bearer, Prefix: "Bearer ",
 		KindAt: []string{"status"}},
 	"alertmanager-basic": {Proof: Basic, Header: bearer, KindAt: []string{"status"}},
