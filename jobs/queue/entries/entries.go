@@ -123,8 +123,8 @@ var ErrUnsigned = errors.New("no server has signed the entries in Redis: apply t
 var ErrWentBack = errors.New("the entries in Redis are older than those that were in force: it " +
 	"has lost its last writes, or somebody put earlier ones back; apply the files again")
 
-// readTries bounds the tries to read a version while others write.
-const readTries = 10
+// readTries bounds the tries to read a version while others write, one version after the other.
+const readTries = 100
 
 // Read returns the version in force now. was is an earlier one; nil: none. If was is in force it is
 // returned, at the cost of one field. An older version is refused, with was and ErrWentBack.
@@ -154,7 +154,7 @@ func (s *Store) Read(ctx context.Context, was *Version) (*Version, error) {
 			return v, nil // so its parts are of one version
 		}
 	}
-	return nil, fmt.Errorf("%w: the mark is not that of the head", ErrUnsigned)
+	return nil, fmt.Errorf("the entries changed %d times while they were read: try again", readTries)
 }
 
 // Replaced returns a version without entries that stands for whatever is in Redis now: the change
@@ -214,7 +214,10 @@ func (s *Store) read(ctx context.Context, was *Version) (*Version, error) {
 	if doubt != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnsigned, doubt)
 	}
-	v.Number, v.mark, v.sums = h.Number, h.mark(), h.Parts
+	if v.mark != h.mark() { // a server writes both at once
+		return nil, fmt.Errorf("%w: the mark is not that of the head", ErrUnsigned)
+	}
+	v.Number, v.sums = h.Number, h.Parts
 	var wanted []string
 	for _, name := range slices.Sorted(maps.Keys(h.Parts)) {
 		id := partOf(name)
