@@ -9,6 +9,7 @@ import (
 	"muster/api"
 	"muster/cli"
 	"muster/jobs"
+	"muster/jobs/queue/apart"
 	"muster/testkit/redistest"
 )
 
@@ -17,13 +18,15 @@ func inOwnRedis(t *testing.T, hosts int) (h *house, own *redistest.Server, abroa
 	t.Helper()
 	_, h, list := beforeZones(t, hosts)
 	own = redistest.StartServerWithUsers(t, redistest.UsersFile(t, "eu", "default"), nil)
-	apart := map[string]any{"zones": []string{"eu=" + own.Config().URL}}
-	h.configure(map[string]any{"redis": apart})
+	t.Cleanup(func() { h.check("eu") })
+	h.apart = apart.Zones{"eu": own.Config().URL}
+	there := map[string]any{"zones": []string{"eu=" + own.Config().URL}}
+	h.configure(map[string]any{"redis": there})
 	h.server = h.start("server", "--config", h.file("muster.yaml"))
 	h.server.await("server listens")
 	for name, zone := range map[string]string{"home": "default", "abroad": "eu"} {
 		h.zone = zone
-		h.configure(map[string]any{"redis": apart, "node": map[string]any{"name": name, "dir": h.file(name)},
+		h.configure(map[string]any{"redis": there, "node": map[string]any{"name": name, "dir": h.file(name)},
 			"master": map[string]any{"zones": []string{zone}, "slots": 4}})
 		h.master()
 	}
@@ -94,4 +97,36 @@ func TestAZoneLosesItsRedisAlone(t *testing.T) {
 	if out, code := h.muster("tasks"); code != 0 || strings.Count(out, "exec") < 4 {
 		t.Errorf("exit %d: %s", code, out)
 	}
+}
+
+// Two lists would be two queues of a zone, with locks of their own: the same host worked on twice.
+func TestAProcessWithAnotherListOfZonesDoesNotStart(t *testing.T) {
+	t.Parallel()
+	h, _, _ := inOwnRedis(t, 4)
+	h.zone = "eu"
+	unused := redistest.StartServerWithUsers(t, redistest.UsersFile(t, "eu", "default"), nil)
+	another := []string{"eu=" + unused.Config().URL}
+	for name, c := range map[string]struct {
+		role  string
+		zones []string
+		want  string
+	}{
+		"a node without the zone":            {"master", []string{}, "on a Redis of its own"},
+		"a server without the zone":          {"server", []string{}, "on a Redis of its own"},
+		"a node with another server of it":   {"master", another, "not the one on which others have it"},
+		"a server with another server of it": {"server", another, "not the one on which others have it"},
+	} {
+		h.configure(map[string]any{"redis": map[string]any{"zones": c.zones},
+			"server": map[string]any{"listen": "unix:" + h.file("other.sock")},
+			"node":   map[string]any{"name": "other", "dir": h.file("other")},
+			"master": map[string]any{"zones": []string{"eu"}}})
+		p := h.start(c.role, "--config", h.file("muster.yaml"))
+		if code := p.end(); code == 0 || !strings.Contains(p.log.String(), c.want) {
+			t.Errorf("%s: exit %d: %s", name, code, p.log)
+		}
+	}
+	if keys := unused.Do(t, "DBSIZE"); keys != int64(0) {
+		t.Errorf("the server that nobody uses has %v keys", keys)
+	}
+	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 4})
 }

@@ -109,6 +109,7 @@ var floors = map[string]int{
 	"jobs/queue/form":            1,
 	"jobs/queue/hooks":           1,
 	"jobs/queue/apart":           2,
+	"jobs/queue/clock":           2,
 	"jobs/queue/keys":            1,
 	"jobs/queue/orders":          4,
 	"jobs/queue/nodes":           4,

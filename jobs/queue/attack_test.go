@@ -105,7 +105,7 @@ func TestAStolenUserOfANodeIsHeldToItsZone(t *testing.T) {
 	s := redistest.StartServerWithUsers(t, redistest.UsersFile(t, "default", "dmz"), nil)
 	thief := redistest.Login(t, s, "node")
 	reads := map[string]bool{"windows": true, "estimates": true, "blobs": true, "blob:id:n": true,
-		"nodeorders": true, "nodes": true, "node:id": true}
+		"nodeorders": true, "apart": true, "nodes": true, "node:id": true}
 	writes := map[string]bool{"nodes": true, "node:id": true}
 	for _, key := range inRedis("dmz") {
 		name, ofHub := strings.CutPrefix(key, "muster:{hub}:")

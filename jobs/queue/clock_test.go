@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"pgregory.net/rapid"
 
 	"muster/jobs"
 	"muster/jobs/queue"
@@ -255,39 +254,4 @@ func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		b.f(cmd)
 		return next(ctx, cmd)
 	}
-}
-
-// The bounds of a clock hold whatever sleeps there are, and a jump that is longer than the sleeps
-// is noticed.
-func TestAClockIsNeverWrong(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		offset := rapid.Int64Range(-1e12, 1e12).Draw(t, "offset")
-		boot := time.Duration(rapid.Int64Range(0, 1e15).Draw(t, "boot"))
-		var c queue.Clock
-		for range rapid.IntRange(1, 20).Draw(t, "looks") {
-			before := time.Duration(rapid.Int64Range(0, 200e9).Draw(t, "before"))
-			after := time.Duration(rapid.Int64Range(0, 200e9).Draw(t, "after"))
-			sent, read, came := boot, boot+before, boot+before+after
-			boot = came
-			seen := queue.Look(jobs.Micros(offset+read.Microseconds()), sent, came)
-			if c.Jump(seen).Abs() > time.Microsecond {
-				t.Fatalf("a sleep of %s and %s is a jump of %s", before, after, c.Jump(seen))
-			}
-			c = c.With(seen)
-			if lo, hi := c.Bounds(); lo > offset+1 || hi < offset-1 {
-				t.Fatalf("offset %d is not in %d to %d", offset, lo, hi)
-			}
-		}
-		lo, hi := c.Bounds()
-		width := time.Duration(hi-lo) * time.Microsecond
-		jump := time.Duration(rapid.Int64Range(1, 1e6).Draw(t, "jump"))*time.Millisecond + 2*width
-		if rapid.Bool().Draw(t, "back") {
-			jump = -jump
-		}
-		seen := queue.Look(jobs.Micros(offset+boot.Microseconds()+jump.Microseconds()), boot, boot)
-		if got := c.Jump(seen); got.Abs() > jump.Abs() || (jump-got).Abs() > width+time.Millisecond {
-			t.Fatalf("a jump of %s is seen as %s", jump, got)
-		}
-	})
 }

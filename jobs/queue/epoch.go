@@ -13,6 +13,7 @@ import (
 
 	"muster/internal/proc"
 	"muster/jobs"
+	"muster/jobs/queue/clock"
 	"muster/jobs/queue/codec"
 )
 
@@ -71,6 +72,9 @@ func (q *Conn) enter(ctx context.Context, name string) (*redis.Client, error) {
 	z := q.zones[name]
 	entered := z != nil && z.entered && z.node == addr
 	q.mu.Unlock()
+	if err := q.seats.Take(ctx, name, c); err != nil {
+		return nil, q.Say("connect", err)
+	}
 	if entered {
 		return c, nil
 	}
@@ -106,16 +110,16 @@ func (q *Conn) epoch(ctx context.Context, name string, jump time.Duration) error
 	}
 	// One connection for both calls: between two connections another server may take over.
 	cn := c.Conn()
-	defer cn.Close()
 	run, err := q.runID(ctx, cn)
-	if err != nil {
-		return err
+	if err == nil {
+		err = q.callEpoch(ctx, cn, epochCall{zone: name, node: addr, run: run, jump: jump})
 	}
-	err = q.callEpoch(ctx, cn, epochCall{zone: name, node: addr, run: run, jump: jump})
+	_ = cn.Close()
 	if err != nil {
 		q.Elsewhere(ctx)
+		return err
 	}
-	return err
+	return q.Say("connect", q.seats.Take(ctx, name, c)) // looks again if there was another epoch
 }
 
 // errSentinel is the error for a connection to a Sentinel: the client of go-redis greets these too.
@@ -170,7 +174,7 @@ func (q *Conn) callEpoch(ctx context.Context, c redis.Scripter, e epochCall) err
 		z = &zone{held: map[jobs.ID]held{}}
 		q.zones[e.zone] = z
 	}
-	jump := z.clock.jump(look(now, sent, proc.Boot()))
+	jump := z.clock.Jump(clock.Look(now, sent, proc.Boot()))
 	if jump.Abs() > q.jumpMin && e.jump == 0 && !q.cfg.Embedded {
 		// Redis came back with another time than it left with.
 		q.mu.Unlock()
@@ -178,6 +182,9 @@ func (q *Conn) callEpoch(ctx context.Context, c redis.Scripter, e epochCall) err
 		return q.callEpoch(ctx, c, e)
 	}
 	defer q.mu.Unlock()
+	if z.epoch != epoch {
+		q.seats.Doubt(e.zone)
+	}
 	z.entered, z.node, z.epoch = true, e.node, epoch
 	z.longest = max(z.longest, longest)
 	z.see(now, sent)
@@ -196,17 +203,17 @@ func (q *Conn) epochArgs(e epochCall) (args []any, sent time.Duration) {
 	var inHand []any
 	if z := q.zones[e.zone]; z != nil {
 		knew, longest = z.epoch, z.longest.Microseconds()
-		if z.clock.known {
+		if z.clock.Known {
 			stamp = z.next(q.jumpMin)
 		}
 		if e.jump != 0 {
 			jump = strconv.FormatInt(e.jump.Microseconds(), 10)
-			since = z.clock.at(z.looked).Add(e.jump).String()
+			since = z.clock.At(z.looked).Add(e.jump).String()
 		}
 		for id, h := range z.held {
 			left := max(h.until-sent, time.Millisecond)
 			inHand = append(inHand, string(id), int64(h.token), left.Microseconds())
-			if !z.clock.known { // of a child that its master has given a job: TIME when it was taken
+			if !z.clock.Known { // of a child that its master has given a job: TIME when it was taken
 				stamp = max(stamp, jobs.Micros(h.token))
 			}
 		}

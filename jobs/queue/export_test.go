@@ -10,6 +10,7 @@ import (
 
 	"muster/jobs"
 	"muster/jobs/model"
+	"muster/jobs/queue/clock"
 	"muster/jobs/queue/codec"
 	"muster/jobs/queue/keys"
 )
@@ -71,7 +72,7 @@ func (q *Conn) AddHook(h redis.Hook) { q.rdb.(*redis.Client).AddHook(h) }
 func (q *Conn) Blur(zone string, d time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.zones[zone].clock.lo -= d.Microseconds()
+	q.zones[zone].clock.Lo -= d.Microseconds()
 }
 
 // TokensInHand returns the tokens of the attempts that a hello would name as in hand.
@@ -88,7 +89,7 @@ func (q *Conn) TokensInHand(zone string) map[jobs.ID]jobs.Token {
 // ForgetClock forgets the clock of a zone, and reads it again.
 func (q *Conn) ForgetClock(ctx context.Context, zone string) error {
 	q.mu.Lock()
-	q.zones[zone].clock = clock{}
+	q.zones[zone].clock = clock.Clock{}
 	q.mu.Unlock()
 	return q.reread(ctx, zone)
 }
@@ -117,21 +118,6 @@ func Dial(ctx context.Context, c Config, addr string) error {
 	}
 	return err
 }
-
-// Clock bounds a server's clock; see clock.go.
-type Clock struct{ clock }
-
-// Look returns the bounds that one call shows.
-func Look(now jobs.Micros, sent, came time.Duration) Clock { return Clock{look(now, sent, came)} }
-
-// With returns the bounds after another look.
-func (c Clock) With(next Clock) Clock { return Clock{c.with(next.clock)} }
-
-// Jump returns by how much at least the clock has jumped.
-func (c Clock) Jump(next Clock) time.Duration { return c.jump(next.clock) }
-
-// Bounds returns the bounds.
-func (c Clock) Bounds() (lo, hi int64) { return c.lo, c.hi }
 
 // Updating reports whether the test was called to write the files that it compares with.
 func Updating() bool { return *update }

@@ -14,6 +14,8 @@ import (
 
 	"muster/internal/proc"
 	"muster/jobs"
+	"muster/jobs/queue/apart"
+	"muster/jobs/queue/clock"
 	"muster/jobs/queue/hooks"
 	"muster/jobs/queue/keys"
 )
@@ -32,7 +34,8 @@ type Conn struct {
 
 	durable string // describes the persistence of the servers; set by Open
 
-	functions functions // whether to call step as a function
+	functions functions    // whether to call step as a function
+	seats     *apart.Seats // whether zones are where the others have them
 
 	hooks.Meter // counts all calls
 
@@ -48,7 +51,7 @@ type zone struct {
 	epoch   string
 	longest time.Duration
 	held    map[jobs.ID]held
-	clock   clock         // of the node …
+	clock   clock.Clock   // of the node …
 	looked  time.Duration // … and when it was last seen, on the boot clock
 	stamp   jobs.Micros   // of the last call
 	tended  int           // rounds of Tend
@@ -57,7 +60,7 @@ type zone struct {
 // see notes that a call which was sent then and is answered now has read TIME.
 func (z *zone) see(now jobs.Micros, sent time.Duration) {
 	came := proc.Boot()
-	z.clock, z.looked = z.clock.with(look(now, sent, came)), came
+	z.clock, z.looked = z.clock.With(clock.Look(now, sent, came)), came
 }
 
 // held is a job in hand: its lock ends when the boot clock shows until.
@@ -91,6 +94,10 @@ func OpenLazy(c Config) (*Conn, error) {
 	}
 	q := &Conn{cfg: c, zones: map[string]*zone{}, jumpMin: jumpMin}
 	q.functions.cfg = &q.cfg
+	q.seats = &apart.Seats{Zones: c.Apart, Node: c.Role == keys.RoleNode, Trust: c.safe}
+	if c.Slot == "" && len(c.Cluster) == 0 {
+		q.seats.At = q.At // a child has the list of its master, and a cluster decides by itself
+	}
 	q.Hand, q.Places, q.Rights = Hand{q}, Places{q}, Rights{q}
 	return q, q.connect()
 }

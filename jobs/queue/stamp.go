@@ -7,6 +7,7 @@ import (
 
 	"muster/internal/proc"
 	"muster/jobs"
+	"muster/jobs/queue/clock"
 	"muster/jobs/queue/codec"
 )
 
@@ -61,7 +62,7 @@ func (q *Conn) stamp(name string) jobs.Micros {
 
 // next is stamp for who holds the lock. A clock that goes back by more than jumpMin was put back.
 func (z *zone) next(jumpMin time.Duration) jobs.Micros {
-	now := z.clock.at(proc.Boot())
+	now := z.clock.At(proc.Boot())
 	if z.stamp < now.Add(jumpMin) {
 		now = max(now, z.stamp+1)
 	}
@@ -81,13 +82,13 @@ func (q *Conn) reread(ctx context.Context, name string) error {
 		return q.Say("time", err)
 	}
 	came := proc.Boot()
-	seen := look(jobs.MicrosOf(now), sent, came)
-	if seen.width() > clockWidth {
+	seen := clock.Look(jobs.MicrosOf(now), sent, came)
+	if seen.Width() > clockWidth {
 		return fmt.Errorf("redis %s: time: the answer took %s, too long to tell whether the clock jumped",
-			q.cfg.Where(), seen.width())
+			q.cfg.Where(), seen.Width())
 	}
 	q.mu.Lock()
-	jump := q.zones[name].clock.jump(seen)
+	jump := q.zones[name].clock.Jump(seen)
 	q.mu.Unlock()
 	if jump.Abs() > q.jumpMin {
 		return q.epoch(ctx, name, jump) // which also learns the new time

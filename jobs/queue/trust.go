@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"muster/jobs/queue/codec"
+	"muster/jobs/queue/hooks"
 	"muster/jobs/queue/keys"
 )
 
@@ -64,7 +65,23 @@ func (q *Conn) trust(ctx context.Context) error {
 	if err := q.cfg.permitted(lacks); err != nil {
 		return err
 	}
+	if err := q.seats.All(ctx, q.cfg.Zones); err != nil {
+		return q.Say("connect", err)
+	}
 	return q.loadLibraries(ctx)
+}
+
+// safe returns an error that wraps ErrRefused if the server of a zone may forget or evict.
+func (c Config) safe(ctx context.Context, own *redis.Client) error {
+	if c.Unsafe || c.Embedded {
+		return nil
+	}
+	wrong, _, err := inspect(ctx, own)
+	if err == nil && len(wrong) > 0 {
+		err = &hooks.AwayError{Server: own.Options().Addr,
+			Err: fmt.Errorf("%w: %s", ErrRefused, strings.Join(wrong, "; "))}
+	}
+	return err
 }
 
 // loadLibraries loads, for a server, the function that nodes call into each Redis that accepts

@@ -65,10 +65,10 @@ var ZoneKeys = []Key{
 		"move, step, lose, end, fsck, roll, recall", "tasks with a rule that have not ended"},
 	{"overload", "string", "reorder",
 		"token of the worker that reorders the queue, then \"cool\", with PX"},
-	{"zone", "hash", "epoch, step, put, move, lose, end, control, reorder, recall, ask, Declare",
+	{"zone", "hash", "epoch, step, put, move, lose, end, control, reorder, recall, ask, Declare, Take",
 		"run id, epoch, end of the freeze, whether history is kept and must answer, highest " +
 			"TIME, last token, halt, pause, paused customers, whether `asks` may have jobs, changes of " +
-			"tasks, last reordering, numbers of ended jobs and tasks, form"},
+			"tasks, last reordering, ended jobs and tasks, form, seat"},
 	{"events", "stream",
 		"put, move, step, lose, end, epoch, control, fsck, reorder, appoint, recall, ask, Alert",
 		"all events of the zone; about 1,000,000 entries"},
@@ -91,6 +91,8 @@ var HubKeys = []Key{
 	{"staff", "hash", "NoteStaff",
 		"zone to the µs of the last beat that a server saw of a node of this zone"},
 	{"zones", "set", "Submit, Publish", "all zones that were ever used"},
+	{"apart", "hash", "Take",
+		"zone with a Redis of its own to its seat, a random text that the zone has, too"},
 	{"tasks", "zset", "Submit", "task id by the µs of its submit; the newest 10,000"},
 	{"task:<id>", "hash", "Submit",
 		"the data of a task that all its zones share; expires 70 days after the submit"},

@@ -79,7 +79,7 @@ func (r Role) Keys(zones []string) []access {
 		}
 	}
 	return append(list, access{Hub("nodes", ""), true}, access{Hub("node:", "*"), true},
-		access{Hub("nodeorders", ""), false},
+		access{Hub("nodeorders", ""), false}, access{Hub("apart", ""), false},
 		access{Hub("windows", ""), false}, access{Hub("estimates", ""), false},
 		access{Hub("blobs", ""), false},
 		access{Hub("blob:", "*"), false})
