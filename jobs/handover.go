@@ -36,15 +36,15 @@ type Report struct {
 	Next     Micros        `json:"next"`             // with Bye or Idle: next job due; 0: not known
 	Now      Micros        `json:"now,omitempty"`    // with Idle: Redis' time of the answer that said Next
 	Asked    time.Duration `json:"asked,omitempty"`  // CLOCK_BOOTTIME before the call was sent that said Next
+	Away     bool          `json:"away,omitempty"`   // the queue does not answer it
 	Error    string        `json:"error,omitempty"`  // with Bye: why it gives up
 	Doubt    string        `json:"doubt,omitempty"`  // why it could not learn the windows and freezes
 }
 
 // Loss tells the queue that a child is gone.
 type Loss struct {
-	Node string
-	Slot string
-	Why  string // "killed by signal 9", "out of memory", "exit 2", "vanished while no master ran"
+	Node, Slot string
+	Why        string // "killed by signal 9", "out of memory", "vanished while no master ran"
 }
 
 // The states of a node that takes no jobs.

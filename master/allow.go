@@ -82,14 +82,14 @@ func (a Allowance) limit(configured int) int {
 }
 
 // wait returns the instant from which the next child may begin. begun is when one began last.
-func (a Allowance) wait(l slots, begun, now time.Duration) time.Duration {
+func (a Allowance) wait(l slots, failing map[string]bool, begun, now time.Duration) time.Duration {
 	switch {
 	case a.holds() != "":
 		return never
 	case a.Cores == 0:
 		return now
 	}
-	starting, busy := l.starting(), l.busy()
+	starting, busy := l.starting(failing), l.busy()
 	if starting >= governor.Starting(a.Cores, busy-starting) {
 		return never // a child that is ready, or dies, wakes the node
 	}
@@ -110,11 +110,12 @@ func (l slots) busy() int {
 	return count
 }
 
-// starting counts the slots whose children have not reported yet, or are not there yet.
-func (l slots) starting() int {
+// starting counts children that have not reported yet, and takes that may be answered.
+func (l slots) starting(failing map[string]bool) int {
 	count := 0
 	for _, s := range l {
-		if s.call != nil && s.call.Kind == callTake || s.child != nil && !s.child.ready {
+		takes := s.call != nil && s.call.Kind == callTake && !s.waits(failing)
+		if takes || s.child != nil && !s.child.ready {
 			count++
 		}
 	}

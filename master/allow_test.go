@@ -2,6 +2,7 @@ package master
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -42,11 +43,38 @@ func TestAnAllowanceBoundsWhatBegins(t *testing.T) {
 		"within the round": {Allowance{Cores: 2}, busy(4, 1), now, now, 8},
 		"the first round":  {Allowance{Cores: 2}, nil, 0, now, 8},
 	} {
-		if got := c.allowed.wait(c.slots, c.begun, now); got != c.want {
+		if got := c.allowed.wait(c.slots, nil, c.begun, now); got != c.want {
 			t.Errorf("%s: the next begins at %s, want %s", name, got, c.want)
 		}
 		if got := c.allowed.limit(8); got != c.limit {
 			t.Errorf("%s: %d children, want %d", name, got, c.limit)
+		}
+	}
+}
+
+// Slots that wait for a zone that is away keep nothing from the others, but for memory: there are
+// never more than twice as many.
+func TestAZoneThatIsAwayHoldsNoPlaces(t *testing.T) {
+	t.Parallel()
+	n := &node{cfg: Config{Children: 2}, face: newFace(nil), slots: slots{}, children: &nursery{}}
+	n.face.failing["zone eu"] = true
+	take := func(zone string) *slot { return &slot{zone: zone, call: &call{Kind: callTake}} }
+	for i, c := range []struct {
+		more            *slot
+		limit, starting int
+	}{
+		{take("default"), 2, 1},
+		{take("eu"), 3, 1},
+		{&slot{zone: "eu", call: &call{Kind: callLose}}, 4, 1},
+		{&slot{zone: "us", child: &child{ready: true, report: jobs.Report{Away: true}}}, 4, 1},
+		{&slot{zone: "us", child: &child{report: jobs.Report{Away: true}}}, 4, 2},
+	} {
+		n.slots[strconv.Itoa(i)] = c.more
+		if got := n.slots.limit(n); got != c.limit {
+			t.Errorf("%d slots: at most %d, want %d", i+1, got, c.limit)
+		}
+		if got := n.slots.starting(n.face.failing); got != c.starting {
+			t.Errorf("%d slots: %d start, want %d", i+1, got, c.starting)
 		}
 	}
 }

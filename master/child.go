@@ -12,6 +12,7 @@ import (
 
 	"muster/internal/proc"
 	"muster/jobs"
+	"muster/master/owners"
 )
 
 // A child is one worker process of this master.
@@ -66,7 +67,7 @@ func (n *node) start(s *slot) (Process, error) {
 	// The mark of the take must be gone before a child can know of the jobs, because a
 	// master that finds the mark believes that nobody has touched them.
 	n.files.sign(s, n.face.pid, s.zone)
-	if signedTake(s.lock.Holder()) != "" {
+	if owners.Take(s.lock.Holder()) != "" {
 		return nil, fmt.Errorf("slot %s: its file cannot be written", s.name)
 	}
 	return n.children.machine.Start(proc.Spec{

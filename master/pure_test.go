@@ -73,26 +73,6 @@ func TestChildEnd(t *testing.T) {
 	}
 }
 
-func TestSignature(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string][2]string{
-		"":                 {"", ""},
-		"default":          {"default", ""},
-		"default take ABC": {"default", "ABC"},
-		"take":             {"take", ""},
-	} {
-		h := proc.Holder{PID: 1, Text: text}
-		if got := [2]string{signedZone(h), signedTake(h)}; got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-	for name, want := range map[string]bool{"1": true, "12": true, "0": false, "01": false, "+1": false, "x": false} {
-		if isSlotName(name) != want {
-			t.Errorf("isSlotName(%q) = %v", name, !want)
-		}
-	}
-}
-
 // While the mark of a take stands in a slot's file, the next master believes that nobody
 // has touched the jobs.
 func TestNoChildStartsBesideTheMarkOfATake(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"muster/internal/proc"
 	"muster/internal/wording"
 	"muster/jobs"
+	"muster/master/owners"
 )
 
 // slotFile begins the name of a slot's file.
@@ -59,7 +60,7 @@ func (f lockFiles) path(name string) string { return filepath.Join(f.dir, slotFi
 // freeSlot returns an unused slot and locks it, or nil if there is none. A locked slot
 // belongs to an orphan.
 func (n *node) freeSlot(zone string) (*slot, error) {
-	for i := 1; len(n.slots) < n.children.allowed.limit(n.cfg.Children); i++ {
+	for i := 1; len(n.slots) < n.slots.limit(n); i++ {
 		name := strconv.Itoa(i)
 		if n.slots[name] != nil {
 			continue
@@ -90,8 +91,8 @@ func (f lockFiles) lock(name string) (*slot, error) {
 		return nil, fmt.Errorf("slot %s: %w", name, err)
 	}
 	holder := locked.Holder
-	f.log.Info("orphan found", "slot", name, "pid", holder.PID, "zone", signedZone(holder))
-	return &slot{name: name, zone: signedZone(holder), orphan: &orphan{pid: holder.PID}}, nil
+	f.log.Info("orphan found", "slot", name, "pid", holder.PID, "zone", owners.Zone(holder))
+	return &slot{name: name, zone: owners.Zone(holder), orphan: &orphan{pid: holder.PID}}, nil
 }
 
 // relock takes the lock of a slot whose child is gone. It returns nil if another process
@@ -114,10 +115,6 @@ func (n *node) release(s *slot) {
 	delete(n.slots, s.name) // the hub shows only slots with a child, so nothing changes there
 }
 
-// takeMark stands in a slot's file between the zone and the request id of a take that is
-// under way.
-const takeMark = " take "
-
 // sign writes the owner of the slot into its file. On a full disk the master works on
 // unsigned: the next master then knows less, and reports jobs as lost that it could have
 // returned untouched.
@@ -134,18 +131,6 @@ func (f lockFiles) sign(s *slot, pid int, text string) {
 	}
 }
 
-func signedZone(h proc.Holder) string {
-	zone, _, _ := strings.Cut(h.Text, " ")
-	return zone
-}
-
-// signedTake returns the request id of a take that was under way when its master died;
-// empty if there was none.
-func signedTake(h proc.Holder) string {
-	_, request, _ := strings.Cut(h.Text, takeMark)
-	return request
-}
-
 // findOrphans checks the locks of all slots that the node ever had. A held lock belongs to
 // a child of an earlier master. The file of a free one may hold the mark of a take for
 // which no child was started.
@@ -156,7 +141,7 @@ func (n *node) findOrphans() error {
 	}
 	for _, f := range files {
 		name, isSlot := strings.CutPrefix(f.Name(), slotFile)
-		if !isSlot || !isSlotName(name) || n.slots[name] != nil {
+		if !isSlot || !owners.IsSlot(name) || n.slots[name] != nil {
 			continue
 		}
 		s, err := n.files.lock(name)
@@ -172,20 +157,15 @@ func (n *node) findOrphans() error {
 	return nil
 }
 
-func isSlotName(s string) bool {
-	i, err := strconv.Atoi(s)
-	return err == nil && i > 0 && strconv.Itoa(i) == s
-}
-
 // undo prepares the return of jobs that an earlier master took for the slot and handed to
 // no child. It returns false if there are none.
 func (n *node) undo(s *slot) bool {
 	holder := s.lock.Holder()
-	request := signedTake(holder)
+	request := owners.Take(holder)
 	if request == "" {
 		return false
 	}
-	s.zone = signedZone(holder)
+	s.zone = owners.Zone(holder)
 	step := n.step(s, n.cfg.Slots)
 	step.Request = request
 	s.call = &call{Kind: callUndo, Step: step}

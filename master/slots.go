@@ -39,6 +39,23 @@ func (l slots) unready() int {
 	return count
 }
 
+// limit returns how many slots a node may use. Those that wait for a zone that does not answer do
+// not count, as they keep nothing from other zones, but there are never more than twice as many.
+func (l slots) limit(n *node) int {
+	stuck, limit := 0, n.children.allowed.limit(n.cfg.Children)
+	for _, s := range l {
+		if s.waits(n.face.failing) || s.child != nil && s.child.report.Away {
+			stuck++
+		}
+	}
+	return limit + min(limit, stuck)
+}
+
+// waits reports whether the slot has a call to a zone that does not answer.
+func (s *slot) waits(failing map[string]bool) bool {
+	return s.call != nil && failing[zones.Prefix+s.zone]
+}
+
 // served counts the slots in use of each zone.
 func (l slots) served() map[string]int {
 	count := map[string]int{}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"muster/jobs"
+	"muster/master/owners"
 )
 
 // fill takes jobs while a zone is due and a slot is free, and returns when to try again.
@@ -20,7 +21,7 @@ func (n *node) fill(now time.Duration) time.Duration {
 	if n.children.allowed.holds() != "" {
 		return never
 	}
-	n.slots.shed(len(n.slots) - n.children.allowed.limit(n.cfg.Children))
+	n.slots.shed(len(n.slots) - n.slots.limit(n))
 	for {
 		z := n.zones.Next(now, n.slots.served())
 		if z == nil {
@@ -29,7 +30,7 @@ func (n *node) fill(now time.Duration) time.Duration {
 		if n.slots.wake(z, now, n.cfg.Poll) {
 			continue
 		}
-		if at := n.children.allowed.wait(n.slots, n.children.round, now); at > now {
+		if at := n.children.allowed.wait(n.slots, n.face.failing, n.children.round, now); at > now {
 			return at
 		}
 		s, err := n.freeSlot(z.Name)
@@ -55,7 +56,7 @@ func (n *node) take(s *slot) {
 	s.call = c
 	// If this master dies before it has started a child, the next one finds the request
 	// here, and knows that nobody has worked on its jobs.
-	n.files.sign(s, n.face.pid, s.zone+takeMark+c.Step.Request)
+	n.files.sign(s, n.face.pid, owners.Taking(s.zone, c.Step.Request))
 	n.ask(s)
 }
 

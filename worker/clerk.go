@@ -387,7 +387,7 @@ func (c *clerk) jobs() []jobs.ID {
 // that came too late, and is on its way back.
 func (c *clerk) report(ready bool) jobs.Report {
 	r := jobs.Report{Ready: ready, Jobs: c.jobs(), Done: c.done, Looked: c.idle.looked,
-		Doubt: c.env.Agreed.Why()}
+		Doubt: c.env.Agreed.Why(), Away: c.calls.call != nil && c.calls.call.tries > 1}
 	if c.lingers() && c.empty() {
 		r.Idle, r.Next, r.Now, r.Asked = true, c.idle.next, c.idle.now, c.idle.sent
 	}

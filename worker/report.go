@@ -94,5 +94,5 @@ func (r *reporter) put(report jobs.Report) {
 
 func same(a, b jobs.Report) bool {
 	return a.Deadline == b.Deadline && a.Done == b.Done && a.Doubt == b.Doubt && a.Idle == b.Idle &&
-		a.Looked == b.Looked && a.Next == b.Next && slices.Equal(a.Jobs, b.Jobs)
+		a.Away == b.Away && a.Looked == b.Looked && a.Next == b.Next && slices.Equal(a.Jobs, b.Jobs)
 }

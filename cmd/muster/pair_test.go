@@ -161,6 +161,10 @@ func TestAGroupWhoseWorkerWasKilledStaysAloneUntilItIsCleared(t *testing.T) {
 	h.query(&task, "run", "exec", "--on", "fw[0001-0002]", "--arg", "cmd="+held+"; : disturbing", "--disruptive",
 		"--detach")
 	first := h.awaitRunning(task.Task)
+	h.lookUntil("the command on "+first.Host(), func(*cli.Client) (any, bool, error) {
+		n := commands(f, first.Host(), "disturbing") // a child that dies before has touched nothing
+		return n, n > 0, nil
+	})
 	if err := syscall.Kill(h.childWith(first), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,9 @@ import (
 	"muster/testkit/redistest"
 )
 
-// inOwnRedis is inZones with a Redis for zone eu, and a node for each zone.
-func inOwnRedis(t *testing.T, hosts int) (h *house, own *redistest.Server, abroad int) {
+// inOwnRedis is inZones with a Redis for zone eu. nodes has the zones of each node.
+func inOwnRedis(t *testing.T, hosts int, nodes map[string][]string) (h *house,
+	own *redistest.Server, abroad int) {
 	t.Helper()
 	_, h, list := beforeZones(t, hosts)
 	own = redistest.StartServerWithUsers(t, redistest.UsersFile(t, "eu", "default"), nil)
@@ -24,13 +25,41 @@ func inOwnRedis(t *testing.T, hosts int) (h *house, own *redistest.Server, abroa
 	h.configure(map[string]any{"redis": there})
 	h.server = h.start("server", "--config", h.file("muster.yaml"))
 	h.server.await("server listens")
-	for name, zone := range map[string]string{"home": "default", "abroad": "eu"} {
-		h.zone = zone
+	for name, zones := range nodes {
+		if h.zone = "all"; len(zones) == 1 {
+			h.zone = zones[0]
+		}
 		h.configure(map[string]any{"redis": there, "node": map[string]any{"name": name, "dir": h.file(name)},
-			"master": map[string]any{"zones": []string{zone}, "slots": 4}})
+			"master": map[string]any{"zones": zones, "slots": 4, "children": 2}})
 		h.master()
 	}
 	return h, own, len(list)
+}
+
+var aNodeEach = map[string][]string{"home": {"default"}, "abroad": {"eu"}}
+
+// A node that serves a lost zone, too, has all its places full of its jobs: it works for the others.
+func TestALostZoneHoldsNoPlacesOfANode(t *testing.T) {
+	t.Parallel()
+	const hosts = 30
+	h, own, abroad := inOwnRedis(t, hosts, map[string][]string{"both": {"default", "eu"}})
+	id := h.submit("zone=eu", "sleep 2") // ten jobs, and two children with four slots
+	h.lookUntil("all places are taken", func(c *cli.Client) (any, bool, error) {
+		var info jobs.TaskInfo
+		err := c.Get(t.Context(), "/v1/tasks/"+string(id), nil, &info)
+		return info, info.Running == 8, err
+	})
+	stopped := own.Process()
+	if err := stopped.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer stopped.Signal(syscall.SIGCONT) // it cannot be ended before
+	wantOutcomes(t, h.wait(h.submit("zone=default", "true")),
+		map[jobs.Outcome]int{jobs.Succeeded: hosts - abroad})
+	if err := stopped.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: abroad})
 }
 
 // awaitZone waits until the queue of a zone can be read.
@@ -49,7 +78,7 @@ func (h *house) awaitZone(zone string) {
 func TestAZoneLosesItsRedisAlone(t *testing.T) {
 	t.Parallel()
 	const hosts = 30
-	h, own, abroad := inOwnRedis(t, hosts)
+	h, own, abroad := inOwnRedis(t, hosts, aNodeEach)
 	id := h.submit("all", "true")
 	wantOutcomes(t, h.wait(id), map[jobs.Outcome]int{jobs.Succeeded: hosts})
 	if n := own.Do(t, "EXISTS", "muster:{eu}:task:"+string(id)); n != int64(1) {
@@ -102,7 +131,7 @@ func TestAZoneLosesItsRedisAlone(t *testing.T) {
 // Two lists would be two queues of a zone, with locks of their own: the same host worked on twice.
 func TestAProcessWithAnotherListOfZonesDoesNotStart(t *testing.T) {
 	t.Parallel()
-	h, _, _ := inOwnRedis(t, 4)
+	h, _, _ := inOwnRedis(t, 4, aNodeEach)
 	h.zone = "eu"
 	unused := redistest.StartServerWithUsers(t, redistest.UsersFile(t, "eu", "default"), nil)
 	another := []string{"eu=" + unused.Config().URL}

@@ -130,6 +130,7 @@ var floors = map[string]int{
 	"master/governor":            0,
 	"master/sensors":             1,
 	"master/steward":             5,
+	"master/owners":              2,
 	"master/zones":               2,
 	"jobs/staff":                 2,
 	"jobs/outliers":              2,
