@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -111,6 +112,30 @@ func TestAChangedInventoryIsFollowed(t *testing.T) {
 		t.Error(w.log.String())
 	}
 	w.wantMetrics("muster_inventory_refused 0")
+}
+
+// Each zone has locks of its own: a host with work in one zone comes to another one later.
+func TestAHostAtWorkComesToAnotherZoneLater(t *testing.T) {
+	t.Parallel()
+	list := hosts()
+	m := &moving{hosts: list, asked: make(chan struct{}, 1)}
+	w := start(t, setup{source: m})
+	var first, h api.Health
+	w.call("GET", "/v1/health", nil, &first)
+	id := w.submit(api.Submit{Runbook: "exec", On: list[0].Name, Args: map[string]string{"cmd": "true"}}).Task
+	next := slices.Clone(list)
+	next[0].Zone = "far"
+	m.become(t, next, nil)
+	w.call("GET", "/v1/health", nil, &h)
+	if h.Inventory != first.Inventory || !strings.Contains(h.Status, list[0].Name+" of zone default (job "+string(id)) {
+		t.Errorf("while it has work: %+v", h)
+	}
+	w.call("POST", "/v1/tasks/"+string(id)+"/cancel", nil, nil)
+	m.become(t, next, nil)
+	h = api.Health{}
+	if w.call("GET", "/v1/health", nil, &h); h.Inventory == first.Inventory || h.Status != "ok" {
+		t.Errorf("after its work: %+v", h)
+	}
 }
 
 func (w *world) wantMetrics(lines ...string) {

@@ -176,8 +176,8 @@ func New(cfg Config, d Deps) (*Server, error) {
 	s.site.upkeep.runbooks = entries.NewRunbooks(s.site.upkeep.follower, s.catalog.Load)
 	s.site.form = &state.Form{Forms: d.Queue.Form, Version: cfg.Version, Who: s.known}
 	s.stock = stock.NewStore(stock.Needs{Source: d.Inventory, Publishing: d.Queue.Hub.Inventory,
-		Counting: d.Queue.Hub.Members, Meters: s.meters, Log: d.Log, Now: s.clock,
-		Before: s.beforeInventory})
+		Counting: d.Queue.Hub.Members, Moving: d.Queue.Read.Moves, Meters: s.meters, Log: d.Log,
+		Now: s.clock, Before: s.beforeInventory})
 	s.look = stock.NewLooker(s.stock, d.Queue.Hub.Drains, d.Queue.Hub.Facts, d.Queue.Read.Jobs)
 	s.agreed = &state.Agreement{Kept: d.Queue.Hub.Agreed, History: d.History, Log: d.Log, Now: s.clock}
 	s.calendar = &calendar.Calendar{Times: d.Queue.Hub.Times.Texts, Stock: s.stock,

@@ -70,6 +70,7 @@ type Reads struct {
 	Outputs Outputs
 	Zones   Zones
 	Groups  orders.Groups
+	Moves   stock.Moving
 }
 
 // Orders are the handles for what operators order about work that is in the queue.

@@ -78,13 +78,15 @@ type everything interface {
 	Texts() *entries.Store
 	apply.Store
 	gitops.Places
+	stock.Moving
 }
 
 // stores deals the methods of q out, so that a test which replaces one of them replaces it in
 // the handle that the server calls.
 func stores(q everything) server.Stores {
 	return server.Stores{Conn: q, Firings: q.Firings(),
-		Read: server.Reads{Tasks: q, Endings: q, Jobs: q, Waits: q, Outputs: q, Zones: q, Groups: q},
+		Read: server.Reads{Tasks: q, Endings: q, Jobs: q, Waits: q, Outputs: q, Zones: q, Groups: q,
+			Moves: q},
 		Orders: server.Orders{Switches: q, Halts: q, Gates: q, Exclusion: q, Rollouts: q, Waves: q,
 			Asks: q},
 		Submit: server.Entries{Submits: q, Cancels: q, Retries: q, Signed: q,

@@ -40,7 +40,7 @@ func stores(c *queue.Conn, keys func() (serverkey.Keys, error)) server.Stores {
 		Texts: entries.New(c, voucher{keys, serverkey.Entries})}
 	s.Read = server.Reads{Tasks: tasks, Jobs: tasks, Waits: tasks,
 		Endings: read.NewEndings(tasks), Outputs: read.NewOutputs(c), Zones: read.NewZones(c),
-		Groups: read.NewGroups(c)}
+		Groups: read.NewGroups(c), Moves: read.NewMoves(c, tasks)}
 	s.Orders = server.Orders{Switches: switches, Halts: halts, Gates: orders.NewGates(c, tasks),
 		Exclusion: orders.NewExclusion(c), Rollouts: rollouts, Waves: rollouts,
 		Asks: orders.NewAsks(c)}

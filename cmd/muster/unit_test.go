@@ -99,6 +99,7 @@ func TestAServerTellsSystemdThatItServes(t *testing.T) {
 	h.env = append(h.login("server"), m.env...)
 	h.server = h.start("server", "--config", h.file("muster.yaml"))
 	m.await("READY=1")
+	begin := len(h.server.log.String()) // before, a slow machine may keep it waiting for its tables
 	if _, code := h.muster("tasks"); code != cli.ExitOK {
 		t.Errorf("it says that it serves, and tasks ends with %d", code)
 	}
@@ -106,7 +107,7 @@ func TestAServerTellsSystemdThatItServes(t *testing.T) {
 		m.await("WATCHDOG=1")
 	}
 	for _, bad := range []string{"login refused", "[ERROR]", "systemd"} {
-		if strings.Contains(h.server.log.String(), bad) {
+		if strings.Contains(h.server.log.String()[begin:], bad) {
 			t.Errorf("a server that asks itself logs it:\n%s", h.server.log)
 		}
 	}

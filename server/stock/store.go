@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"muster/internal/wording"
 	"muster/jobs"
 	"muster/jobs/queue/hub"
+	"muster/jobs/queue/read"
 )
 
 // A Source has the hosts.
@@ -48,6 +50,12 @@ type Counting interface {
 	HostsOf(ctx context.Context, version string, zones []string) (map[string]int, error)
 }
 
+// Moving knows which hosts come to another zone while they have work in the one before; next has
+// the zone of each host, and version is the inventory before.
+type Moving interface {
+	Movers(ctx context.Context, version string, next map[string]string) ([]read.Mover, error)
+}
+
 // Meters count what became of inventories that were read.
 type Meters interface {
 	Inventory(result string)
@@ -58,6 +66,7 @@ type Needs struct {
 	Source     Source // nil: no inventory is configured
 	Publishing Publishing
 	Counting   Counting
+	Moving     Moving // nil: hosts move as they like
 	Meters     Meters
 	Log        hclog.Logger
 	Now        func() time.Time
@@ -79,7 +88,8 @@ type Store struct {
 	mu        sync.Mutex // guards what follows
 	source    *patient   // nil: none is configured
 	refused   string     // why the last reload did not come into force
-	unheard   bool       // it was right, but Redis did not take it
+	unheard   bool       // it was right, but Redis did not take it …
+	again     time.Time  // … and when it is tried again
 	config    string     // why the last configuration did not
 	elsewhere string     // what another server has published instead
 }
@@ -164,7 +174,10 @@ func (s *Store) Reload(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refused, s.unheard = "", unheard
+	s.refused, s.unheard, s.again = "", unheard, time.Time{}
+	if moves := (*MovesError)(nil); errors.As(err, &moves) {
+		s.again = s.needs.Now().Add(movesEvery)
+	}
 	if err != nil {
 		s.refused = err.Error()
 		s.needs.Meters.Inventory("refused")
@@ -191,6 +204,9 @@ func (s *Store) publish(ctx context.Context, inv *fleet.Inventory) error {
 		return nil
 	}
 	next := &Stock{inv, inv.Version()}
+	if err := s.allMayMove(ctx, next); err != nil {
+		return err
+	}
 	if err := s.tell(ctx, before, next); err != nil {
 		return err
 	}
@@ -267,7 +283,7 @@ func (s *Store) Follow(ctx context.Context) {
 		case <-ticks.C:
 		}
 		s.mu.Lock()
-		source, unheard := s.source, s.unheard
+		source, unheard := s.source, s.unheard && !s.needs.Now().Before(s.again)
 		s.mu.Unlock()
 		if source == nil || !unheard && !source.Changed(ctx, s.needs.Now()) {
 			continue

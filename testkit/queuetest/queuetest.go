@@ -56,6 +56,7 @@ type (
 	outputs   = read.Outputs
 	tasks     = read.Tasks
 	zones     = read.Zones
+	moves     = read.Moves
 	cancels   = submit.Cancels
 	retries   = submit.Retries
 	submits   = submit.Submits
@@ -115,6 +116,7 @@ type readers struct {
 	*outputs
 	*tasks
 	*zones
+	*moves
 }
 
 type puts struct {
@@ -161,7 +163,8 @@ func Of(c *queue.Conn) *Queue {
 		applies.New(c, unsigned{})}
 	q.orderers = orderers{orders.NewAsks(c), orders.NewExclusion(c), orders.NewGates(c, t),
 		orders.NewHalts(c, s), orders.NewRollouts(c, s), s}
-	q.readers = readers{read.NewEndings(t), read.NewGroups(c), read.NewOutputs(c), t, read.NewZones(c)}
+	q.readers = readers{read.NewEndings(t), read.NewGroups(c), read.NewOutputs(c), t, read.NewZones(c),
+		read.NewMoves(c, t)}
 	q.puts = puts{submit.NewCancels(c), submit.NewRetries(c, t), submit.NewSubmits(c, t),
 		submit.NewSigned(c)}
 	q.carer = care.New(c, care.Needs{Work: q.worker, Halts: q.halts, Switches: s,
