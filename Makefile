@@ -65,7 +65,7 @@ vm: ## units, sessions and boots of a real systemd, in a virtual machine
 
 race: bin/testsum ## run all tests with the race detector (ARGS=-short for the short ones)
 	@tools/install.sh $(servers) gcc
-	CGO_ENABLED=1 $(testsum) -race -count=1 -parallel 4 -timeout 25m $(ARGS) ./...
+	GORACE=atexit_sleep_ms=20 CGO_ENABLED=1 $(testsum) -race -count=1 -parallel 4 -timeout 40m $(ARGS) ./...
 
 .PHONY: packages release lint fuzz bench drill upgrade clean bin/testsum
 packages: ; tools/packages.sh $(ARGS) ## .deb and .rpm for amd64 and arm64, in dist/

@@ -91,6 +91,9 @@ func withMuster(dir, url string) func(*testscript.Env) error {
 	return func(e *testscript.Env) error {
 		e.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 		e.Setenv("USER", "carol")
+		if race := os.Getenv("GORACE"); race != "" { // else each command waits a second before it ends
+			e.Setenv("GORACE", race)
+		}
 		e.Setenv("MUSTER_URL", url)
 		return nil
 	}
