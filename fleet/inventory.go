@@ -73,15 +73,10 @@ func (v *Inventory) Len() int { return len(v.hosts) }
 // Zones returns the zones that have hosts, sorted.
 func (v *Inventory) Zones() []string {
 	seen := map[string]bool{}
-	var zones []string
 	for i := range v.hosts {
-		if z := v.hosts[i].Zone; !seen[z] {
-			seen[z] = true
-			zones = append(zones, z)
-		}
+		seen[v.hosts[i].Zone] = true
 	}
-	slices.Sort(zones)
-	return zones
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // Warnings returns what looks like a mistake but harms nothing.
@@ -141,16 +136,22 @@ func (v *Inventory) Version() string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
+// InZones returns the same inventory with some of its hosts in other zones.
+func (v *Inventory) InZones(zones map[string]string) *Inventory {
+	next := v.WithLabels(map[string]map[string]string{})
+	next.hosts, next.places, next.notes = v.Hosts(), v.places, v.notes
+	for name, zone := range zones {
+		next.hosts[v.index[name]].Zone = zone
+	}
+	return next
+}
+
 // WithLabels returns the same inventory with additional labels for selectors: host to
 // label to value. If a host already has such a label, also from an earlier call, the
 // new value counts. The map belongs to the inventory from now on; Hosts and Version do
 // not include it.
 func (v *Inventory) WithLabels(more map[string]map[string]string) *Inventory {
 	for host, labels := range v.extra {
-		if more[host] == nil {
-			more[host] = labels
-			continue
-		}
 		both := maps.Clone(labels)
 		maps.Copy(both, more[host])
 		more[host] = both
@@ -219,8 +220,7 @@ func (r *reader) build(hops map[string][]*Hop) *Inventory {
 		hops:       hops,
 		knownHosts: make(map[string]string),
 		places:     make([]place, len(r.entries)),
-		warnings:   r.warnings,
-		notes:      r.notes,
+		warnings:   r.warnings, notes: r.notes,
 	}
 	for _, e := range r.limits {
 		v.limits = append(v.limits, e.Limit)

@@ -56,7 +56,8 @@ func TestAnAllowanceBoundsWhatBegins(t *testing.T) {
 // never more than twice as many.
 func TestAZoneThatIsAwayHoldsNoPlaces(t *testing.T) {
 	t.Parallel()
-	n := &node{cfg: Config{Children: 2}, face: newFace(nil), slots: slots{}, children: &nursery{}}
+	n := &node{cfg: Config{Children: 2, Zones: []string{"default", "eu", "us"}}, face: newFace(nil),
+		slots: slots{}, children: &nursery{}}
 	n.face.failing["zone eu"] = true
 	take := func(zone string) *slot { return &slot{zone: zone, call: &call{Kind: callTake}} }
 	for i, c := range []struct {
@@ -76,6 +77,14 @@ func TestAZoneThatIsAwayHoldsNoPlaces(t *testing.T) {
 		if got := n.slots.starting(n.face.failing); got != c.starting {
 			t.Errorf("%d slots: %d start, want %d", i+1, got, c.starting)
 		}
+	}
+	n.children.allowed.Governor = &jobs.Governor{Children: 1}
+	if got := n.slots.limit(n); got != 1 {
+		t.Errorf("where the machine bears one: at most %d", got)
+	}
+	n.children.allowed.Governor, n.cfg.Zones = nil, []string{"eu", "us"}
+	if got := n.slots.limit(n); got != 2 {
+		t.Errorf("without another zone: at most %d, want 2", got)
 	}
 }
 

@@ -2,8 +2,9 @@ package master
 
 import (
 	"cmp"
+	"maps"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -16,16 +17,9 @@ type slots map[string]*slot
 
 // inUse returns the slots in use, sorted by number.
 func (l slots) inUse() []*slot {
-	var all []*slot
-	for _, s := range l {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b *slot) int {
-		x, _ := strconv.Atoi(a.name)
-		y, _ := strconv.Atoi(b.name)
-		return x - y
+	return slices.SortedFunc(maps.Values(l), func(a, b *slot) int { // by numbers without leading zeros
+		return cmp.Or(len(a.name)-len(b.name), strings.Compare(a.name, b.name))
 	})
-	return all
 }
 
 // unready counts the children that have not reported yet.
@@ -40,13 +34,18 @@ func (l slots) unready() int {
 }
 
 // limit returns how many slots a node may use. Those that wait for a zone that does not answer do
-// not count, as they keep nothing from other zones, but there are never more than twice as many.
+// not count while there are other zones and the machine bears what is configured, but there are
+// never more than twice as many.
 func (l slots) limit(n *node) int {
-	stuck, limit := 0, n.children.allowed.limit(n.cfg.Children)
+	stuck, away := 0, map[string]bool{}
 	for _, s := range l {
 		if s.waits(n.face.failing) || s.child != nil && s.child.report.Away {
-			stuck++
+			stuck, away[s.zone] = stuck+1, true
 		}
+	}
+	limit := n.children.allowed.limit(n.cfg.Children)
+	if limit < n.cfg.Children || len(away) >= len(n.children.allowed.zones(n.cfg)) {
+		return limit
 	}
 	return limit + min(limit, stuck)
 }

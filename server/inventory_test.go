@@ -10,8 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"muster/api"
 	"muster/fleet"
+	"muster/server/metrics"
+	"muster/server/stock"
 	"muster/testkit/queuetest"
 )
 
@@ -114,28 +118,50 @@ func TestAChangedInventoryIsFollowed(t *testing.T) {
 	w.wantMetrics("muster_inventory_refused 0")
 }
 
-// Each zone has locks of its own: a host with work in one zone comes to another one later.
+// Each zone has locks of its own: a host with work in one zone comes to another one later, with the
+// other member of its group. All else is in force at once.
 func TestAHostAtWorkComesToAnotherZoneLater(t *testing.T) {
 	t.Parallel()
 	list := hosts()
+	list[0].Group, list[1].Group = "pair", "pair"
 	m := &moving{hosts: list, asked: make(chan struct{}, 1)}
 	w := start(t, setup{source: m})
 	var first, h api.Health
 	w.call("GET", "/v1/health", nil, &first)
 	id := w.submit(api.Submit{Runbook: "exec", On: list[0].Name, Args: map[string]string{"cmd": "true"}}).Task
 	next := slices.Clone(list)
-	next[0].Zone = "far"
+	next[0].Zone, next[1].Zone, next[2].User = "far", "far", "admin"
 	m.become(t, next, nil)
 	w.call("GET", "/v1/health", nil, &h)
-	if h.Inventory != first.Inventory || !strings.Contains(h.Status, list[0].Name+" of zone default (job "+string(id)) {
-		t.Errorf("while it has work: %+v", h)
+	mine := w.server.Stock()
+	if h.Inventory == first.Inventory || !strings.Contains(h.Status, list[0].Name+" in default (job "+string(id)) ||
+		mine.ZoneOf(list[0].Name) != "default" || mine.ZoneOf(list[1].Name) != "default" {
+		t.Errorf("while it has work: %+v, %s", h, mine.ZoneOf(list[1].Name))
+	}
+	if changed, _ := mine.Now().Host(list[2].Name); changed.User != "admin" {
+		t.Errorf("another host waits, too: %+v", changed)
+	}
+	// A server that starts meanwhile finds the same.
+	other, err := stockElsewhere(t, w, next)
+	if err != nil || other.ZoneOf(list[0].Name) != "default" || other.Complaint() == "" {
+		t.Errorf("another server: %v, %s", err, other.Complaint())
 	}
 	w.call("POST", "/v1/tasks/"+string(id)+"/cancel", nil, nil)
 	m.become(t, next, nil)
 	h = api.Health{}
-	if w.call("GET", "/v1/health", nil, &h); h.Inventory == first.Inventory || h.Status != "ok" {
+	if w.call("GET", "/v1/health", nil, &h); h.Status != "ok" || mine.ZoneOf(list[0].Name) != "far" ||
+		mine.ZoneOf(list[1].Name) != "far" {
 		t.Errorf("after its work: %+v", h)
 	}
+}
+
+// stockElsewhere is the inventory of another server at the same Redis, which starts now.
+func stockElsewhere(t *testing.T, w *world, hosts []fleet.Host) (*stock.Store, error) {
+	t.Helper()
+	s := stock.NewStore(stock.Needs{Source: stock.SourceFunc(func() (*fleet.Inventory, error) { return fleet.New(hosts) }),
+		Publishing: w.queue, Counting: w.queue, Moving: w.queue, Meters: metrics.New("test"), Log: hclog.NewNullLogger(),
+		Now: time.Now})
+	return s, s.Reload(t.Context())
 }
 
 func (w *world) wantMetrics(lines ...string) {

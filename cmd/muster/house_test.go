@@ -100,6 +100,7 @@ type house struct {
 	zone  string   // whose user of Redis the masters have
 	env   []string // of roles, in place of what logs them in at Redis
 	apart apart.Zones
+	fleet *fakefleet.Fleet // where a test needs it
 
 	server *process
 }

@@ -15,18 +15,20 @@ import (
 // fourByFour is a master with four children of four slots.
 var fourByFour = map[string]any{"children": 4, "slots": 4}
 
-// killing kills a child of a master at random with every tick, until stop is called. stop returns
-// how many it has killed.
+// killing kills a child of a master at random, until stop is called. Each time it waits a tenth
+// longer than before, so that the children of a slow machine get through at last. stop returns how
+// many it has killed.
 func killing(master *process, every time.Duration) (stop func() int) {
 	quit, killed := make(chan struct{}), make(chan int)
 	go func() {
 		n := 0
-		for tick := time.Tick(every); ; {
+		for {
 			select {
 			case <-quit:
 				killed <- n
 				return
-			case <-tick:
+			case <-time.After(every):
+				every += every / 10
 				if pids := children(master.cmd.Process.Pid); len(pids) > 0 {
 					syscall.Kill(pids[rand.IntN(len(pids))], syscall.SIGKILL)
 					n++

@@ -17,7 +17,8 @@ import (
 func inOwnRedis(t *testing.T, hosts int, nodes map[string][]string) (h *house,
 	own *redistest.Server, abroad int) {
 	t.Helper()
-	_, h, list := beforeZones(t, hosts)
+	f, h, list := beforeZones(t, hosts)
+	h.fleet = f
 	own = redistest.StartServerWithUsers(t, redistest.UsersFile(t, "eu", "default"), nil)
 	t.Cleanup(func() { h.check("eu") })
 	h.apart = apart.Zones{"eu": own.Config().URL}
@@ -43,7 +44,7 @@ func TestALostZoneHoldsNoPlacesOfANode(t *testing.T) {
 	t.Parallel()
 	const hosts = 30
 	h, own, abroad := inOwnRedis(t, hosts, map[string][]string{"both": {"default", "eu"}})
-	id := h.submit("zone=eu", "sleep 2") // ten jobs, and two children with four slots
+	id := h.submit("zone=eu", held) // ten jobs, and two children with four slots
 	h.lookUntil("all places are taken", func(c *cli.Client) (any, bool, error) {
 		var info jobs.TaskInfo
 		err := c.Get(t.Context(), "/v1/tasks/"+string(id), nil, &info)
@@ -54,6 +55,7 @@ func TestALostZoneHoldsNoPlacesOfANode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stopped.Signal(syscall.SIGCONT) // it cannot be ended before
+	letGo(t, h.fleet)
 	wantOutcomes(t, h.wait(h.submit("zone=default", "true")),
 		map[jobs.Outcome]int{jobs.Succeeded: hosts - abroad})
 	if err := stopped.Signal(syscall.SIGCONT); err != nil {
@@ -134,6 +136,7 @@ func TestAProcessWithAnotherListOfZonesDoesNotStart(t *testing.T) {
 	h, _, _ := inOwnRedis(t, 4, aNodeEach)
 	h.zone = "eu"
 	unused := redistest.StartServerWithUsers(t, redistest.UsersFile(t, "eu", "default"), nil)
+	unused.Do(t, "HSET", "muster:{eu}:zone", "run", "r", "seat", "of another house")
 	another := []string{"eu=" + unused.Config().URL}
 	for name, c := range map[string]struct {
 		role  string
@@ -154,8 +157,8 @@ func TestAProcessWithAnotherListOfZonesDoesNotStart(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", name, code, p.log)
 		}
 	}
-	if keys := unused.Do(t, "DBSIZE"); keys != int64(0) {
-		t.Errorf("the server that nobody uses has %v keys", keys)
+	if keys := unused.Do(t, "DBSIZE"); keys != int64(1) {
+		t.Errorf("the server of another house has %v keys", keys)
 	}
 	wantOutcomes(t, h.wait(h.submit("all", "true")), map[jobs.Outcome]int{jobs.Succeeded: 4})
 }

@@ -46,6 +46,17 @@ func TestAHostWithWorkIsSeenBeforeItComesToAnotherZone(t *testing.T) {
 		step(t, q, "1", 0, results...)
 		want("when they have ended")
 
+		task, names := newTask(spec(), 1) // no zone has a task as open that waits for signatures
+		if err := q.PutHeld(t.Context(), task, names); err != nil {
+			t.Fatal(err)
+		}
+		want("while a task waits for signatures",
+			read.Mover{Host: "fw0000", From: zone, Job: jobs.NewID(task.ID, "fw0000")})
+		if err := q.DropHeld(t.Context(), task.ID); err != nil {
+			t.Fatal(err)
+		}
+		want("when it does not wait any more")
+
 		// The job has ended as lost, and its worker may still be on the host.
 		if err := w.raw(t).HSet(t.Context(), "muster:{default}:locks", "fw0002",
 			"9000000000000000 1 "+string(jobs.NewID(id, "fw0002"))).Err(); err != nil {

@@ -6,49 +6,60 @@ import (
 	"strings"
 	"time"
 
+	"muster/fleet"
 	"muster/jobs/queue/read"
 )
 
-// movesEvery is the time after which an inventory is tried again whose hosts were at work.
-const movesEvery = 5 * time.Second
+// staysEvery is the time after which hosts that had to stay in their zone are looked at again.
+const staysEvery = 5 * time.Second
 
-// movesShown bounds the hosts that an error names.
-const movesShown = 5
+// staysShown bounds the hosts that a complaint names.
+const staysShown = 5
 
-// A MovesError is the error of an inventory that has hosts in another zone than the one in which
-// they have work. Two zones do not see each other's locks, so it comes into force later.
-type MovesError struct{ Hosts []read.Mover }
-
-func (e *MovesError) Error() string {
-	var list []string
-	for _, m := range e.Hosts[:min(len(e.Hosts), movesShown)] {
-		list = append(list, fmt.Sprintf("%s of zone %s (job %s)", m.Host, m.From, m.Job))
-	}
-	more := ""
-	if n := len(e.Hosts) - len(list); n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf("hosts that come to another zone have work in the one before, and two jobs "+
-		"could be on them at once: %s%s; it comes into force when these jobs have ended: wait, or "+
-		"muster cancel", strings.Join(list, ", "), more)
-}
-
-// allMayMove returns a *MovesError if hosts come to another zone while they have work.
-func (s *Store) allMayMove(ctx context.Context, next *Stock) error {
+// staying returns an inventory in which hosts that have work in the zone before stay there, because
+// two zones do not see each other's locks, and says in words which they are. The other members of
+// their redundancy groups stay with them.
+func (s *Store) staying(ctx context.Context, inv *fleet.Inventory) (*fleet.Inventory, string,
+	error) {
 	if s.needs.Moving == nil {
-		return nil
+		return inv, "", nil
 	}
 	published, err := s.needs.Publishing.Inventory(ctx)
-	if err != nil || published.Version == next.Version {
-		return err
+	if err != nil || published.Version == inv.Version() {
+		return inv, "", err
 	}
-	zones := map[string]string{}
-	for _, h := range next.Hosts() {
+	hosts, zones := inv.Hosts(), map[string]string{}
+	for _, h := range hosts {
 		zones[h.Name] = h.Zone
 	}
 	movers, err := s.needs.Moving.Movers(ctx, published.Version, zones)
-	if err == nil && len(movers) > 0 {
-		err = &MovesError{movers}
+	if err != nil || len(movers) == 0 {
+		return inv, "", err
 	}
-	return err
+	stay, groups := map[string]string{}, map[string]string{}
+	for _, m := range movers {
+		stay[m.Host] = m.From
+		if h, _ := inv.Host(m.Host); h.Group != "" {
+			groups[h.Group] = m.From
+		}
+	}
+	for _, h := range hosts {
+		if zone, together := groups[h.Group]; together {
+			stay[h.Name] = zone
+		}
+	}
+	return inv.InZones(stay), staysText(movers), nil
+}
+
+func staysText(movers []read.Mover) string {
+	var list []string
+	for _, m := range movers[:min(len(movers), staysShown)] {
+		list = append(list, fmt.Sprintf("%s in %s (job %s)", m.Host, m.From, m.Job))
+	}
+	more := ""
+	if n := len(movers) - len(list); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("hosts stay in the zone before until their work there has ended, because two "+
+		"jobs could be on them at once: %s%s", strings.Join(list, ", "), more)
 }

@@ -2,7 +2,6 @@ package stock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -88,8 +87,9 @@ type Store struct {
 	mu        sync.Mutex // guards what follows
 	source    *patient   // nil: none is configured
 	refused   string     // why the last reload did not come into force
-	unheard   bool       // it was right, but Redis did not take it …
-	again     time.Time  // … and when it is tried again
+	unheard   bool       // it was right, but Redis did not take it
+	stays     string     // which hosts stay in the zone before; empty: none
+	again     time.Time  // when these are looked at again
 	config    string     // why the last configuration did not
 	elsewhere string     // what another server has published instead
 }
@@ -167,17 +167,18 @@ func (s *Store) Reload(ctx context.Context) error {
 		return nil
 	}
 	inv, err := source.Read(ctx, s.needs.Now())
-	unheard := false
+	unheard, stays := false, ""
 	if err == nil && inv != nil {
-		err = s.publish(ctx, inv)
+		stays, err = s.publish(ctx, inv)
 		unheard = err != nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refused, s.unheard, s.again = "", unheard, time.Time{}
-	if moves := (*MovesError)(nil); errors.As(err, &moves) {
-		s.again = s.needs.Now().Add(movesEvery)
+	s.refused, s.unheard = "", unheard
+	if stays != "" && stays != s.stays {
+		s.needs.Log.Warn("inventory", "warning", stays)
 	}
+	s.stays, s.again = stays, s.needs.Now().Add(staysEvery)
 	if err != nil {
 		s.refused = err.Error()
 		s.needs.Meters.Inventory("refused")
@@ -197,30 +198,36 @@ func ofInventory(err error) error {
 	return fmt.Errorf("inventory: %w", err)
 }
 
-// publish makes an inventory the one in force, and logs what is different in it.
-func (s *Store) publish(ctx context.Context, inv *fleet.Inventory) error {
+// publish makes an inventory the one in force, and logs what is different in it. It says which
+// hosts stay in the zone before.
+func (s *Store) publish(ctx context.Context, inv *fleet.Inventory) (stays string, err error) {
 	before := s.Now()
 	if before != nil && before.Inventory == inv {
-		return nil
+		return "", nil
+	}
+	inv, stays, err = s.staying(ctx, inv)
+	if err != nil {
+		return "", err
 	}
 	next := &Stock{inv, inv.Version()}
-	if err := s.allMayMove(ctx, next); err != nil {
-		return err
+	same := before != nil && before.Version == next.Version
+	if same && stays != "" {
+		return stays, nil // nothing has changed since the last look
 	}
 	if err := s.tell(ctx, before, next); err != nil {
-		return err
+		return "", err
 	}
-	err := s.needs.Publishing.Publish(ctx, next.Version, inv.Hosts(), inv.Limits())
+	err = s.needs.Publishing.Publish(ctx, next.Version, inv.Hosts(), inv.Limits())
 	if err != nil {
-		return err
+		return "", err
 	}
 	s.current.Store(next)
-	if before != nil && before.Version == next.Version {
-		return nil
+	if same {
+		return stays, nil
 	}
 	s.needs.Meters.Inventory("published")
 	s.logChange(before, next)
-	return nil
+	return stays, nil
 }
 
 // tell says before an inventory is published that it will be, unless it is the one that Redis has.
@@ -283,7 +290,7 @@ func (s *Store) Follow(ctx context.Context) {
 		case <-ticks.C:
 		}
 		s.mu.Lock()
-		source, unheard := s.source, s.unheard && !s.needs.Now().Before(s.again)
+		source, unheard := s.source, s.unheard || s.stays != "" && s.needs.Now().After(s.again)
 		s.mu.Unlock()
 		if source == nil || !unheard && !source.Changed(ctx, s.needs.Now()) {
 			continue
@@ -317,6 +324,9 @@ func (s *Store) Complaint() string {
 	if s.refused != "" {
 		wrong = append(wrong, "the new inventory was refused, the earlier one stays in force: "+
 			s.refused)
+	}
+	if s.stays != "" {
+		wrong = append(wrong, s.stays)
 	}
 	if s.source != nil {
 		if text := s.source.slow(s.needs.Now()); text != "" {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +28,18 @@ const seatField = "seat"
 // others do.
 var ErrSeat = errors.New("this process has another redis.zones than the others")
 
-// seatFor is the time for which a process relies on what it saw.
-const seatFor = 5 * time.Minute
+const (
+	// seatFor is the time for which a process relies on what it saw.
+	seatFor = 5 * time.Minute
+
+	// A process that knew a zone waits so long for a look at it, and looks again after seatAgain if
+	// there was no answer: a zone does not need the hub for its work.
+	seatLook  = time.Second
+	seatAgain = 30 * time.Second
+)
+
+// errNobodyKnows is wrapped where a server may be the right one, and no process knows the seat.
+var errNobodyKnows = errors.New("it is not known where others have this zone")
 
 // Seats checks that this process has each zone on the server on which the others have it. It is
 // safe for concurrent use.
@@ -70,6 +81,11 @@ func (s *Seats) Take(ctx context.Context, zone string, own *redis.Client) error 
 	if s.At == nil || known && proc.Boot() < was.until {
 		return nil
 	}
+	if known {
+		bounded, cancel := context.WithTimeout(ctx, seatLook)
+		defer cancel()
+		ctx = bounded
+	}
 	v, hub := view{}, (*redis.Client)(nil)
 	hub, _, err := s.At(ctx, keys.HubZone)
 	if err == nil {
@@ -78,28 +94,35 @@ func (s *Seats) Take(ctx context.Context, zone string, own *redis.Client) error 
 	if err == nil && v.own && !known {
 		err = s.Trust(ctx, own)
 	}
-	why, m := "", move{}
+	var m move
+	var wrong error
 	if v.knew = was.seat; err == nil {
-		m, why = v.judge()
+		m, wrong = v.judge()
 	}
-	if err == nil && why == "" {
-		v.seat, why, err = m.carryOut(ctx, hub, own, zone, v)
+	if err == nil && wrong == nil {
+		v.seat, wrong, err = m.carryOut(ctx, hub, own, zone, v)
 	}
 	switch {
 	case err != nil && known:
-		return nil // it says nothing against what this process saw before
+		s.note(zone, was.seat, seatAgain) // it says nothing against what this process saw before
 	case err != nil:
 		return fmt.Errorf("where the queue of zone %s is: %w", zone, err)
-	case why != "":
-		return &hooks.AwayError{Server: "zone " + zone, Err: fmt.Errorf("%w: %s", ErrSeat, why)}
+	case wrong != nil:
+		return &hooks.AwayError{Server: "zone " + zone, Err: wrong}
+	default:
+		s.note(zone, v.seat, seatFor)
 	}
+	return nil
+}
+
+// note keeps what was seen of a zone for some time.
+func (s *Seats) note(zone, seat string, lasts time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen == nil {
 		s.seen = map[string]seen{}
 	}
-	s.seen[zone] = seen{v.seat, proc.Boot() + seatFor}
-	return nil
+	s.seen[zone] = seen{seat, proc.Boot() + lasts}
 }
 
 // All returns an error that wraps ErrSeat if the others have zones of this process on other
@@ -137,7 +160,9 @@ func (s *Seats) look(ctx context.Context, hub, own *redis.Client, zone string) (
 	v.own, v.node = s.Zones[zone] != "", s.Node
 	read := func(to *string, c *redis.Client, key, field string) {
 		text, e := c.HGet(ctx, key, field).Result()
-		if e != nil && !errors.Is(e, redis.Nil) {
+		// A user with the rules of an earlier version may not look, and has no list either.
+		unallowed := e != nil && !v.own && strings.HasPrefix(e.Error(), "NOPERM")
+		if e != nil && !errors.Is(e, redis.Nil) && !unallowed {
 			err = errors.Join(err, e)
 		}
 		*to = text
@@ -178,51 +203,54 @@ const sameList = "want the same list everywhere (OPERATING, A Redis for a zone)"
 
 // judge decides what to do, or says why this process must not work on the zone. A seat that one of
 // the two servers has lost is written again by a process that knew it.
-func (v view) judge() (m move, why string) {
+func (v view) judge() (move, error) {
+	no := func(kind error, why string) (move, error) { return move{}, fmt.Errorf("%w: %s", kind, why) }
 	switch knew := v.knew != ""; {
 	case !v.own && v.hub != "":
-		return m, "others have it on a Redis of its own, and this process on that of the hub: " +
-			sameList
+		return no(ErrSeat, "others have it on a Redis of its own, and this process on that of the hub: "+
+			sameList)
 	case !v.own, v.hub != "" && v.hub == v.seat:
-		return m, ""
+		return move{}, nil
 	case v.hub != "" && v.seat == "" && v.knew == v.hub:
-		return move{toZone: !v.node}, ""
+		return move{toZone: !v.node}, nil
+	case v.hub != "" && v.seat == "" && !v.used:
+		return no(errNobodyKnows, "its Redis is empty: it was emptied, or it is another one than the "+
+			"others have (OPERATING, A Redis for a zone)")
 	case v.hub != "":
-		return m, fmt.Sprintf("the Redis of it is not the one on which others have it (seat %q there, "+
-			"%q in the hub): %s", v.seat, v.hub, sameList)
+		return no(ErrSeat, "the Redis of it is not the one on which others have it: "+sameList)
 	case v.atHub && !knew:
-		return m, "its queue is still on the Redis of the hub: move it, or take the zone out of " +
-			"redis.zones (OPERATING, A Redis for a zone)"
+		return no(ErrSeat, "its queue is still on the Redis of the hub: move it, or take the zone out "+
+			"of redis.zones (OPERATING, A Redis for a zone)")
 	case v.node && !knew:
-		return m, "no server has said yet that it has a Redis of its own: start a server with the same " +
-			"redis.zones"
+		return no(errNobodyKnows, "no server has said yet that it has a Redis of its own: start a "+
+			"server with the same redis.zones")
 	case v.seat != "" && v.seat != v.knew && v.used:
-		return m, fmt.Sprintf("the Redis of it has the queue of another hub (seat %q), or the hub has "+
-			"forgotten it: see OPERATING, A Redis for a zone", v.seat)
+		return no(errNobodyKnows, "its Redis has the queue of another hub, or the hub has forgotten it "+
+			"(OPERATING, A Redis for a zone)")
 	}
-	return move{toHub: !v.node, toZone: !v.node}, ""
+	return move{toHub: !v.node, toZone: !v.node}, nil
 }
 
 // carryOut writes a seat where it is missing. The first of several processes wins.
 func (m move) carryOut(ctx context.Context, hub, own *redis.Client, zone string, v view) (
-	seat, why string, err error) {
+	seat string, wrong, err error) {
 	if !m.toHub && !m.toZone {
-		return cmp.Or(v.hub, v.knew), "", nil
+		return cmp.Or(v.hub, v.knew), nil, nil
 	}
 	seat = cmp.Or(v.hub, v.seat, v.knew, rand.Text())
 	key := keys.Zone(zone, "zone", "")
 	if _, err = own.HSetNX(ctx, key, seatField, seat).Result(); err != nil {
-		return "", "", err
+		return "", nil, err
 	}
 	if seat, err = own.HGet(ctx, key, seatField).Result(); err != nil {
-		return "", "", err
+		return "", nil, err
 	}
 	if _, err = hub.HSetNX(ctx, keys.Hub("apart", ""), zone, seat).Result(); err != nil {
-		return "", "", err
+		return "", nil, err
 	}
 	v.knew, v.seat = "", seat
 	if v.hub, err = hub.HGet(ctx, keys.Hub("apart", ""), zone).Result(); err == nil {
-		_, why = v.judge()
+		_, wrong = v.judge()
 	}
-	return seat, why, err
+	return seat, wrong, err
 }

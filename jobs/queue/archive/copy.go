@@ -126,9 +126,9 @@ type copier struct {
 }
 
 // passing reports whether a key is of no use in a copy: it is of a process, which has ended by the
-// time of a restore.
+// time of a restore, or says on which servers zones are, which is another matter after one.
 func passing(kind string) bool {
-	for _, of := range []string{"hold:", "overload", "leader:", "node:", "nodes", "staff"} {
+	for _, of := range []string{"hold:", "overload", "leader:", "node:", "nodes", "staff", "apart"} {
 		if kind == of || strings.HasSuffix(of, ":") && strings.HasPrefix(kind, of) {
 			return true
 		}

@@ -154,7 +154,8 @@ func (f *Filler) changed(r Record) (fields []any) {
 	for i := 0; i+1 < len(r.Fields); i += 2 {
 		name, value := r.Fields[i], r.Fields[i+1]
 		switch {
-		case strings.HasPrefix(name, "n:") || strings.HasPrefix(name, "halted") || name == "run":
+		case strings.HasPrefix(name, "n:") || strings.HasPrefix(name, "halted") || name == "run" ||
+			name == "seat":
 			// Children are gone. Another run than that of any server makes the first caller begin an
 			// epoch: the zone is frozen, and history is asked before anything starts.
 		default:

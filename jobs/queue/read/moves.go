@@ -42,17 +42,44 @@ func (q *Moves) Movers(ctx context.Context, version string, next map[string]stri
 	if err != nil || len(come) == 0 {
 		return nil, err
 	}
+	waiting, err := q.waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
 	found := map[string]Mover{}
 	for _, zone := range zones {
-		err := q.movers(ctx, zone, func(host string) bool { return come[host] && next[host] != zone },
-			found)
-		if err != nil && !queue.Away(err) {
+		of := func(host string) bool { return come[host] && next[host] != zone }
+		if err := q.movers(ctx, zone, waiting, of, found); err != nil && !queue.OneZone(err) {
 			return nil, err
 		}
 	}
 	return slices.SortedFunc(maps.Values(found), func(a, b Mover) int {
 		return strings.Compare(a.Host, b.Host)
 	}), nil
+}
+
+// waiting returns the tasks that are put and do not begin yet, so that no zone has them as open:
+// they wait for signatures, in a lane, or for the rest of their submit.
+func (q *Moves) waiting(ctx context.Context) ([]string, error) {
+	var signing, commits, lanes *redis.StringSliceCmd
+	_, err := q.c.Redis().Pipelined(ctx, func(p redis.Pipeliner) error {
+		signing = p.ZRange(ctx, keys.Hub("signing", ""), 0, -1)
+		commits = p.SMembers(ctx, keys.Hub("commits", ""))
+		lanes = p.SMembers(ctx, keys.Hub("lanes", ""))
+		return nil
+	})
+	if err != nil {
+		return nil, q.c.Say("moves", err)
+	}
+	list := slices.Concat(signing.Val(), commits.Val())
+	for _, lane := range lanes.Val() {
+		in, err := q.c.Redis().HKeys(ctx, keys.Hub("lane:", lane)).Result()
+		if err != nil {
+			return nil, q.c.Say("moves", err)
+		}
+		list = append(list, in...)
+	}
+	return list, nil
 }
 
 // comers returns the hosts that their next zone does not have in a version.
@@ -86,8 +113,9 @@ func (q *Moves) comers(ctx context.Context, version string, zones []string,
 	return come, nil
 }
 
-// movers adds the hosts that have work in a zone, out of those that are of interest.
-func (q *Moves) movers(ctx context.Context, zone string, of func(host string) bool,
+// movers adds the hosts that have work in a zone, out of those that are of interest. waiting has
+// tasks beside the open ones.
+func (q *Moves) movers(ctx context.Context, zone string, waiting []string, of func(string) bool,
 	found map[string]Mover) error {
 	now, err := q.c.Now(ctx, zone)
 	if err != nil {
@@ -113,17 +141,34 @@ func (q *Moves) movers(ctx context.Context, zone string, of func(host string) bo
 		}
 	}
 	has := map[string][]string{} // host to open tasks with a job there
-	for _, task := range open.Val() {
-		err := q.c.Places.EachChunk(ctx, zone, jobs.TaskID(task), 0, func(hosts []string) error {
+	each := func(task string, f func(host string)) error {
+		return q.c.Places.EachChunk(ctx, zone, jobs.TaskID(task), 0, func(hosts []string) error {
 			for _, host := range hosts {
 				if _, known := found[host]; !known && of(host) {
-					has[host] = append(has[host], task)
+					f(host)
 				}
 			}
 			return nil
 		})
+	}
+	for _, task := range open.Val() {
+		err := each(task, func(host string) { has[host] = append(has[host], task) })
 		if err != nil {
 			return err
+		}
+	}
+	for _, task := range waiting { // nothing of it has ended
+		if slices.Contains(open.Val(), task) {
+			continue
+		}
+		ended, err := q.c.Redis().HExists(ctx, keys.Zone(zone, "task:", task), "ended").Result()
+		if err == nil && !ended {
+			err = each(task, func(host string) {
+				found[host] = Mover{host, zone, jobs.NewID(jobs.TaskID(task), host)}
+			})
+		}
+		if err != nil {
+			return q.c.Say("moves", err)
 		}
 	}
 	for host, tasks := range has {
